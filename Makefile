@@ -65,7 +65,6 @@ studies: $(READY)
 	$(BIN)/python -m studies.many_groups
 	$(BIN)/python -m studies.rivals
 	$(BIN)/python -m studies.fairness_of_criteria
-	$(BIN)/python -m studies.price_of_nesting
 	$(BIN)/python -m studies.attack_bounds
 	$(BIN)/python -m studies.fuzz_files
 	$(BIN)/python -m studies.worst_case_pca

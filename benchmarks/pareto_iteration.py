@@ -78,7 +78,6 @@ def run(problem: Problem, basis: Array, n: int) -> float:
         step="sqrt",
         step_size=solver.step_size,
         normalize=solver.normalize,
-        armijo=solver.armijo,
         zero=np.zeros(problem.n_groups),
         tol=0.0,
         max_iter=n,

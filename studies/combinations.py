@@ -113,13 +113,9 @@ class Draw:
         trial = cls(X, labels, weights, groups, r, None, family)
         criterion = _criterion(rng, trial)
         options: dict[str, Any] = {"solver": ExactSolver(n_starts=8)}
-        if rng.random() < 0.06:
-            options["nested"] = True
-        elif rng.random() < 0.03:
+        if rng.random() < 0.03:
             options["solver"] = ParetoDescent(max_iter=100)
-        more = ", nested" * ("nested" in options) + ", Pareto descent" * (
-            not isinstance(options["solver"], ExactSolver)
-        )
+        more = ", Pareto descent" * (not isinstance(options["solver"], ExactSolver))
         words = f"{family}, d={d}, r={r}, k={k}, {groups}, {criterion}{more}"
         return cls(X, labels, weights, groups, r, criterion, words, options)
 
@@ -403,7 +399,10 @@ class Judged:
 
     def check_sentence(self, kind: str, text: str) -> None:
         """One sentence of a certificate: its words, and what they state."""
-        form = forms(self.measure)[kind]
+        form, stated = forms(self.measure)[kind], re.search(_SHARE, text)
+        if stated is not None:
+            share(self, *map(float, stated.groups()))
+            text = text.replace(stated[0], stated[1])
         self.verdict.check("sentence: words", re.fullmatch(form, text), f"{kind}: {text}")
         try:
             SENTENCES[kind](self, text)
@@ -610,6 +609,8 @@ Sentence = Callable[[Judged, str], None]
 
 _NUMBER = r"-?\d[\d.]*(?:e[-+]\d+)?"
 
+_SHARE = rf"({_NUMBER}) \(({_NUMBER}) % of the variance of all rows\)"
+
 
 def numbers(text: str) -> list[float]:
     """All numbers in a text."""
@@ -652,12 +653,6 @@ def forms(measure: str) -> dict[str, str]:
         f"another subspace, found for criterion={minmax}, leaves no group worse off than here, and "
         f"{many} are {'higher' if kept else 'lower'} there by {number} to {number}, though not equal."
     )
-    off = f"(?:one|\\d+)(?: group is| groups are)? (?:better|worse) off, by (?:up to )?{number}"
-    mixtures = (
-        "For every mixture of the criterion's groups, measured from the fitted mean and with mean "
-        f"losses, the {one} from the mixture's own best subspace is at most {number}, and no "
-        "subspace has a "
-    )
     does = "that does the same"
     found = "was found, and none is proven impossible. "
     words = {
@@ -690,24 +685,17 @@ def forms(measure: str) -> dict[str, str]:
         "found.",
         "bounds, unresolved": f"No {every} that meets all bounds {found}Here none misses it by "
         f"more than {number}, the smallest that was found.",
-        "share": f"The value, {number}, is {number} % of the variance of all rows.",
         "one group": "One group: the result is that of ordinary PCA.",
         "all worse off": "Every group is worse off than with ordinary PCA, by "
         f"{number} to {number}.",
-        "as with PCA": "No group is better or worse off than with ordinary PCA.",
-        "compared with PCA": f"Compared with ordinary PCA, {off}(?:, and {off}"
-        "(?:: some group always is, because ordinary PCA has the least total loss)?)?.",
         "levels down": f"Equality levels down here: {levels}",
         "alternative": f"There is an alternative: {levels}",
         "least spread": f"In every {every} the {many} of two groups differ by at least {number}.",
         "unmet": f"(?i:{within}) were not reached: this solver has a criterion of its own.",
-        "mixtures, optimal": f"{mixtures}smaller worst case.",
-        "mixtures, bounded": f"{mixtures}worst case below {number}.",
     }
     return {kind: pattern.rstrip(".") + r"\." for kind, pattern in words.items()} | {
         "rounded": "Rounding .*",
         "stopped by gap": "The search ended there: .*",
-        "nested": "The components are nested, .*",
     }
 
 
@@ -787,35 +775,6 @@ def condition(judged: Judged, text: str, met: bool) -> None:
     check("sentence: smallest found", _close(judged, found[-1], violation + shift), text)
 
 
-def compared(judged: Judged, text: str) -> None:
-    """How many groups are better and worse off than with PCA, and by how much."""
-    if not judged.pca_is_one:
-        return
-    check, change = judged.verdict.check, judged.e - judged.pca
-    # Less than a billionth of a group's variance is no change.
-    sizes = np.where(judged.unit == 1.0, 1.0, judged.truth.traces)
-    clear = np.abs(change) > np.maximum(2e-9 * sizes, 1e-12 * judged.unit)
-    unclear = int((np.abs(change) > 1e-18 * judged.unit).sum() - clear.sum())
-    for word, sizes in (
-        ("better", -change[clear & (change < 0)]),
-        ("worse", change[clear & (change > 0)]),
-    ):
-        part = re.findall(
-            rf"(one|\d+)(?: groups? (?:is|are))? {word} off, by (?:up to )?({_NUMBER})", text
-        )
-        said = 0 if not part else 1 if part[0][0] == "one" else int(part[0][0])
-        check(f"sentence: {word} off", abs(said - len(sizes)) <= unclear, text)
-        if part and len(sizes):
-            number = float(part[0][1].rstrip("."))
-            check(
-                f"sentence: {word} off by", _close(judged, number, float(sizes.max()), 6e-3), text
-            )
-    if "some group always is" in text:
-        check(
-            "sentence: PCA loses least", judged.loss >= judged.truth.least_loss - judged.tiny, text
-        )
-
-
 def all_worse(judged: Judged, text: str) -> None:
     """Every group is worse off."""
     if judged.pca_is_one:
@@ -831,15 +790,6 @@ def all_worse(judged: Judged, text: str) -> None:
             "sentence: all worse by",
             _close(judged, low, change.min(), 6e-3) and _close(judged, high, change.max(), 6e-3),
             text,
-        )
-
-
-def no_change(judged: Judged, text: str) -> None:
-    """Nobody is better or worse off."""
-    if judged.pca_is_one:
-        change = np.abs(judged.e - judged.pca).max()
-        judged.verdict.check(
-            "sentence: as with PCA", change <= 1e-6 * judged.unit, f"{text} {change}"
         )
 
 
@@ -878,27 +828,8 @@ def one_group(judged: Judged, text: str) -> None:
     judged.verdict.check("sentence: that of PCA", same and len(judged.truth.labels) == 1, text)
 
 
-def mixtures(judged: Judged, text: str) -> None:
-    """The largest disparity of any mixture of the groups."""
-    rng, truth, check = np.random.default_rng(0), judged.truth, judged.verdict.check
-    relative, k = judged.measure == "relative_disparity", len(judged.truth.labels)
-    most, *least = numbers(text)
-    for w in [*np.eye(k), *rng.dirichlet(np.ones(k) * 0.5, 20)]:
-        matrix = np.tensordot(w, truth.matrices, 1)
-        own = np.linalg.eigvalsh(matrix)[-truth.r :].sum()
-        unit = 1.0
-        if relative:  # who has no variance has the unit of the others
-            most_traces, trace = float(truth.traces.max()), float(np.trace(matrix))
-            unit = trace if trace > 1e-30 * most_traces else most_traces or 1.0
-        excess = float(own - w @ judged.kept) / unit
-        check("sentence: mixtures", excess <= most * (1 + _NEAR) + 10 * judged.tiny, text)
-    for bound in least:
-        check("sentence: none below", bound <= judged.least[0] * (1 + _NEAR) + judged.tiny, text)
-
-
-def share(judged: Judged, text: str) -> None:
+def share(judged: Judged, shown: float, percent: float) -> None:
     """The value, and its share of the variance of all rows."""
-    shown, percent = numbers(text)
     value, variance = (
         judged.certificate.value,
         float(judged.truth.shares @ judged.truth.traces),
@@ -909,12 +840,12 @@ def share(judged: Judged, text: str) -> None:
         return
     expected = 100 * value / variance
     right = _close(judged, shown, value) and abs(percent - expected) <= 6e-3 * abs(expected) + 1e-7
-    judged.verdict.check("sentence: share of the variance", right, text)
+    judged.verdict.check("sentence: share of the variance", right, f"{shown} {percent}")
 
 
 def needs_pca(kind: str) -> bool:
     """Whether sentences of a kind can be judged only where PCA leaves no choice."""
-    return SENTENCES[kind] in (compared, all_worse, no_change)
+    return SENTENCES[kind] is all_worse
 
 
 def said(judged: Judged, text: str) -> None:
@@ -937,18 +868,12 @@ SENTENCES: dict[str, Sentence] = {
             ("unresolved", False),
         )
     },
-    "share": share,
     "one group": one_group,
     "unmet": unmet,
-    "nested": said,
-    "compared with PCA": compared,
     "all worse off": all_worse,
-    "as with PCA": no_change,
     "levels down": levels,
     "alternative": levels,
     "least spread": least_spread,
-    "mixtures, optimal": mixtures,
-    "mixtures, bounded": mixtures,
     "rounded": said,
     "stopped by gap": said,
 }
@@ -960,8 +885,8 @@ HEAD = """# Combinations of options
 
 {n:,} draws of rows in two or three columns: one to four groups, or eight, or those of two columns that overlap; weights, at times
 none for a group; columns that are constant, groups along a line, of one row, of no variance, or all the same; units from 1e-100 to
-1e100; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss; nested
-components, and Pareto descent. Each is judged from the rows alone, by a grid of all subspaces and searches near the best of them.
+1e100; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss;
+and Pareto descent. Each is judged from the rows alone, by a grid of all subspaces and searches near the best of them.
 The exact solver has eight starts, so that this takes ten minutes. Made by `python -m studies.combinations`.
 """
 
@@ -984,8 +909,7 @@ def page(verdicts: Iterable[Verdict]) -> str:
     lines += [
         f"\nOf the fits that are not called optimal, {len(beaten)} have a subspace of the grid, or near it, "
         "that is better by more than a millionth of the variance: "
-        f"{sum('Pareto' in one.words for one in beaten)} of Pareto descent, "
-        f"{sum('nested' in one.words for one in beaten)} with nested components."
+        f"{sum('Pareto' in one.words for one in beaten)} of Pareto descent."
     ]
     refusals = Counter(one.refusal for one in found if one.refusal)
     lines += ["\n## Refused\n", "Numbers stand as #.\n"]

@@ -33,7 +33,7 @@ HEAD = """# Columns as they are
 
 Adult and Credit with their columns unscaled: one of them has nearly all the variance, and the least
 ones have 1e-10 of it. Rounding errors of what is kept are then larger than all that is lost, so the
-solver works with [what is left out](../docs/exact_solver.md#18-columns-of-very-different-size).
+solver works with [what is left out](../docs/exact_solver.md#17-columns-of-very-different-size).
 Standardise columns in earnest; this page is about whether words can be trusted where nobody did.
 Made by `python -m studies.raw_columns`.
 

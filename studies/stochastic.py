@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
 from fairpca._linalg.types import Array
-from fairpca.stochastic.batches import ArrayBatches
-from fairpca.stochastic.tracked import CentredRows, MovingBasis, TrackedSubspaces
+from fairpca.groups import Groups
+from fairpca.stochastic import ArrayBatches, CentredRows, MovingBasis, TrackedSubspaces
 from studies.real_data import real_rows
 from studies.vrpca import VRPCA
 
@@ -29,11 +29,11 @@ DIMENSIONS, BATCHES, PASSES, SEEDS = (2, 5, 10), (64, 1024), (1, 3, 10, 30), ran
 
 HEAD = """# Stochastic Pareto descent: how near to the frontier, and what it takes
 
-Made by `python -m studies.stochastic`. Standardised integer codes, random starts; all rows are
-drawn from, none held out, unless said. Distances are of the total loss above the smallest possible
-at the spread that was reached, in heights of the frontier: one height is what equality costs, the
-smallest loss with equal disparities minus that of ordinary PCA. Medians of ten seeds, with the
-largest in brackets. The exact solver sees the data once and is at 0.
+Made by `python -m studies.stochastic`. Standardised integer codes, random starts. Distances are
+of the total loss above the smallest possible at the spread that was reached, in heights of the
+frontier: one height is what equality costs, the smallest loss with equal disparities minus that of
+ordinary PCA. Medians of ten seeds, with the largest in brackets. The exact solver sees the data
+once and is at 0.
 
 With more than two groups a point that no other dominates, pair by pair, need not have the least
 loss for its spread, so distances need not fall to zero: `ParetoDescent` with exact gradients, run
@@ -83,16 +83,6 @@ exact way: `FairPCA`, with its proof.
 |---|---|---|---|---|---|---|---|
 """
 
-STOPPING = """
-## Where the default stops
-
-A tenth of the rows, at most 1,000 of each group, is held out, and decides when to stop. That costs
-something: the subspace is fitted to the other rows. Batches of 1,024, ten seeds.
-
-| | r | passes | above the frontier of all rows | reached max_passes |
-|---|---|---|---|---|
-"""
-
 
 def main() -> None:
     """Run everything and write the page."""
@@ -116,7 +106,6 @@ def main() -> None:
     lines += [VARIANTS + "\n".join(variant_row(*variant) for variant in VARIANTS_TRIED)]
     lines += [*own_lines, TIMES]
     lines += [times_row(name, r) for name in CASES for r in DIMENSIONS]
-    lines += [STOPPING + "\n".join(stopping_row(name, r) for name in CASES for r in DIMENSIONS)]
     text = "\n".join(
         line.rstrip("\n") if "|---" in line or "rounding." in line else line for line in lines
     )
@@ -130,18 +119,18 @@ def said(line: str) -> str:
 
 
 @lru_cache
-def data(name: str) -> tuple[Array, Any, int]:
-    """Standardised rows, codes of their groups, and the number of groups."""
+def data(name: str) -> tuple[Array, Groups]:
+    """Standardised rows, and their groups by number."""
     X, groups = real_rows(name)
     labels, codes = np.unique(groups, return_inverse=True)
-    return X, codes, len(labels)
+    return X, Groups(tuple(range(len(labels))), codes)
 
 
 @lru_cache
 def yardstick(name: str, r: int) -> tuple[Problem, float, float]:
     """The problem, PCA's loss and the height of the frontier."""
-    X, codes, _ = data(name)
-    problem = Problem(GroupMoments.from_rows(X, codes), r, criterion="equal")
+    X, groups = data(name)
+    problem = Problem(GroupMoments.from_groups(X, groups), r, criterion="equal")
     least = problem.total_loss(problem.pca_basis)
     return problem, least, ExactSolver().solve(problem).total_loss - least
 
@@ -157,15 +146,14 @@ def judged(name: str, r: int, basis: Array) -> tuple[float, float]:
 
 def stochastic_run(name: str, r: int, size: int, seed: int) -> tuple[list[float], float, Any]:
     """Distances after some passes, the last spread, and the errors of own losses."""
-    X, codes, k = data(name)
+    X, groups = data(name)
     # As StochasticFairPCA does it, with a look at the subspace between passes.
-    batches = ArrayBatches(X, codes, k, size, 0.0, np.random.default_rng(seed))
-    spaces = TrackedSubspaces(X.shape[1], r, np.random.default_rng(seed))
-    spaces.add_groups(k)
+    batches = ArrayBatches(X, groups, size, np.random.default_rng(seed))
+    spaces = TrackedSubspaces(X.shape[1], r, batches.counts, np.random.default_rng(seed))
     distances, spread, errors = [], 0.0, []
     for number in range(1, max(PASSES) + 1):
-        for batch, kinds in batches.one_pass():
-            spaces.take(batch, batches.shares, kinds)
+        for blocks in batches.one_pass():
+            spaces.take(blocks)
         if number in PASSES:
             distance, spread = judged(name, r, spaces.fair.basis)
             distances.append(distance)
@@ -213,23 +201,23 @@ def cells(name: str, r: int, *columns: Array) -> str:
 FOLLOW = MovingBasis.follow
 
 
-def average(self: MovingBasis, i: int, rows: CentredRows, kind: str) -> None:
+def average(self: MovingBasis, i: int, rows: CentredRows) -> None:
     """Follow an image by the average of recent batches as they are."""
     last = self.images[i]
-    forget(self, i, rows, kind)
+    forget(self, i, rows)
     if last is not None:
         self.images[i] = last + self.shares[i] * (self.images[i] - last)
 
 
-def forget(self: MovingBasis, i: int, rows: CentredRows, kind: str) -> None:
+def forget(self: MovingBasis, i: int, rows: CentredRows) -> None:
     """Take the image of the last batch."""
-    FOLLOW(self, i, rows, kind)
+    FOLLOW(self, i, rows)
     self.images[i] = rows.image(self.basis)
 
 
 def root_of_steps(self: TrackedSubspaces, noise: Array, parts: Array) -> float:
     """Length of a step that falls as the root of their number."""
-    return self.step_size / float(np.sqrt(self.n_steps))
+    return 1.0 / float(np.sqrt(self.n_steps))
 
 
 REDUCTIONS = {"recursive": FOLLOW, "average": average, "none": forget}
@@ -242,18 +230,17 @@ VARIANTS_TRIED = [
 
 def variant_row(reduction: str, steps: str) -> str:
     """A line for a variant."""
-    X, codes, _ = data("Adult by sex")
+    X, groups = data("Adult by sex")
     parts = []
     for size in BATCHES:
         ends = []
         for seed in range(5):
-            fair = StochasticFairPCA(5, batch_size=size, max_passes=10, random_state=seed)
-            fair.set_params(validation_fraction=0, certify=False)
+            fair = StochasticFairPCA(5, batch_size=size, random_state=seed)
             with (
                 patch.object(MovingBasis, "follow", REDUCTIONS[reduction]),
                 patch.object(TrackedSubspaces, "_length", STEPS[steps]),
             ):
-                fair.fit(X, sensitive_features=codes.astype(str))
+                fair.fit(X, sensitive_features=groups.codes.astype(str))
             ends.append(judged("Adult by sex", 5, fair.components_.T)[0])
         parts.append(f"{np.median(ends):.2g} ({max(ends):.2g})")
     return said(f"| {reduction} | {steps} | {' | '.join(parts)} |")
@@ -268,38 +255,31 @@ class GivenOwn(TrackedSubspaces):
         """What each group keeps in its own subspace."""
         return self.gains
 
-    def _move_own(self) -> None:
-        """None."""
-
-    def _follow_own(self, i: int, rows: Any, kind: str) -> None:
-        """None."""
-
 
 def times_row(name: str, r: int) -> str:
     """A line of the table of times."""
-    X, codes, k = data(name)
+    X, groups = data(name)
     problem = yardstick(name, r)[0]
-    epochs, own, centers = 0, np.inf, np.zeros((k, X.shape[1]))
+    epochs, own, centers = 0, np.inf, np.zeros((len(groups.labels), X.shape[1]))
     bases: Sequence[Array] = ()
     while epochs == 0 or own_error(name, r, bases) > 1e-3:
         epochs += 1
-        first = partial(VRPCA(tol=0.0, max_epochs=epochs).subspaces, X, codes, centers, r)
+        first = partial(VRPCA(tol=0.0, max_epochs=epochs).subspaces, X, groups.codes, centers, r)
         own, bases = best_of(first), first()
 
     def passes(kind: type[TrackedSubspaces]) -> None:
-        spaces = kind(X.shape[1], r, np.random.default_rng(0))
+        batches = ArrayBatches(X, groups, 1024, np.random.default_rng(0))
+        spaces = kind(X.shape[1], r, batches.counts, np.random.default_rng(0))
         if isinstance(spaces, GivenOwn):
-            spaces.gains = problem.own_gains
-        batches = ArrayBatches(X, codes, k, 1024, 0.0, np.random.default_rng(0))
-        spaces.add_groups(k)
+            spaces.gains, spaces.own = problem.own_gains, []
         for _ in range(10):
-            for batch, kinds in batches.one_pass():
-                spaces.take(batch, batches.shares, kinds)
+            for blocks in batches.one_pass():
+                spaces.take(blocks)
 
     alone, together = best_of(lambda: passes(GivenOwn)), best_of(lambda: passes(TrackedSubspaces))
 
     def exact() -> None:
-        found = Problem(GroupMoments.from_rows(X, codes), r, criterion="equal")
+        found = Problem(GroupMoments.from_groups(X, groups), r, criterion="equal")
         ExactSolver().solve(found)
 
     parts = (own, alone, own + alone, together)
@@ -316,23 +296,6 @@ def best_of(work: Callable[[], Any], n: int = 3) -> float:
         work()
         times.append(time.perf_counter() - began)
     return min(times)
-
-
-def stopping_row(name: str, r: int) -> str:
-    """A line for fits with the default's held-out rows."""
-    X, codes, _ = data(name)
-    passes, ends, warned = [], [], 0
-    for seed in SEEDS:
-        fair = StochasticFairPCA(r, certify=False, random_state=seed)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            fair.fit(X, sensitive_features=codes.astype(str))
-        warned += bool(caught)
-        passes.append(fair.n_passes_)
-        ends.append(judged(name, r, fair.components_.T)[0])
-    above = f"{np.median(ends):.2g} ({max(ends):.2g})"
-    counted = f"{np.median(passes):.0f} ({max(passes)})"
-    return said(f"| {name} | {r} | {counted} | {above} | {warned} of {len(SEEDS)} |")
 
 
 if __name__ == "__main__":

@@ -33,9 +33,9 @@ columns ({nnz:.0f} different words in a row), in {files} files of {size:.1f} GB 
 languages have 90 %, 8 % and 2 % of the rows, each with its own words and {topics} topics. The
 groups' covariances would take {dense:,.0f} GB.
 
-`StochasticFairPCA({r}, batch_size={batch}, max_passes={passes})` read the files {passes} times to
-learn and once to sum up losses. That took {minutes:.0f} minutes on one core, {one:.1f} for each
-pass, and at most {memory:.1f} GB of memory, the program included.
+`StochasticFairPCA({r}, batch_size={batch}, n_passes={passes})` read the files once to count the
+groups, {passes} times to learn and once to sum up losses. That took {minutes:.0f} minutes on one
+core, and at most {memory:.1f} GB of memory, the program included.
 
 What {r} components keep of each group's variance, on {held:,} further rows that the fit never saw:
 
@@ -72,7 +72,7 @@ def main(folder: Path) -> None:
             scipy.sparse.save_npz(folder / f"part-{part:02d}.npz", rows, compressed=False)
             np.save(folder / f"part-{part:02d}.groups.npy", groups)
     files, began = Files(folder), time.perf_counter()
-    fair = StochasticFairPCA(R, batch_size=8192, max_passes=PASSES, tol=1e-4)
+    fair = StochasticFairPCA(R, batch_size=8192, n_passes=PASSES)
     fair.fit_batches(files)
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -104,9 +104,8 @@ def main(folder: Path) -> None:
             dense=len(SHARES) * 8 * N_WORDS**2 / 1e9,
             r=R,
             batch=8192,
-            passes=fair.n_passes_,
+            passes=PASSES,
             minutes=seconds / 60,
-            one=seconds / 60 / (fair.n_passes_ + 1),
             memory=memory,
             held=N_HELD_OUT,
             rows="\n".join(line for _, line in lines),

@@ -13,8 +13,21 @@ from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
 from fairpca.groups import Codes
 from fairpca.problem import Problem
-from fairpca.stochastic.tracked import CentredRows
+from fairpca.stochastic import CentredRows
 from fairpca.validation import check_number, check_seed, check_whole_number
+
+
+class WeightedRows(CentredRows):
+    """The same, of which each row counts by a weight; they sum to one."""
+
+    def __init__(self, rows: Any, center: Any, weights: Array) -> None:
+        super().__init__(rows, center)
+        self._weights = weights
+
+    def weighted(self, scores: Any) -> Any:
+        """Coordinates by which rows count in a mean."""
+        return scores * self._weights[:, None]
+
 
 _FEWEST_STEPS = 100
 """Stochastic steps of an epoch, at the least."""
@@ -109,7 +122,7 @@ class VRPCA:
         self, rows: Any, center: Array, chance: Array, r: int, rng: np.random.Generator
     ) -> Array:
         n, d = rows.shape
-        every = CentredRows(rows, center, chance)
+        every = WeightedRows(rows, center, chance)
         basis, size = qr_factor(rng.standard_normal((d, r))), float(chance @ every.squares())
         if not size > 0.0:
             return basis

@@ -687,24 +687,6 @@ def test_names_and_texts_of_groups_survive_sums_files_and_pickles(tmp_path):
         ]
 
 
-def test_ordered_categories_keep_their_order_in_sums_and_files(tmp_path):
-    order = ["low", "middle", "high"]
-    X = np.arange(12.0).reshape(6, 2)
-    levels = pd.Categorical(["high", "low", "high", "middle", "low", "high"], order, ordered=True)
-    parts = [GroupMoments.from_rows(X[i : i + 2], levels[i : i + 2]) for i in (0, 2, 4)]
-    assert parts[0].labels == ("low", "high")
-    moments = GroupMoments.merge(parts)
-    assert moments.labels == tuple(order)
-    with warned(FairnessWarning, "single rows"):
-        moments.save(tmp_path / "levels.moments")
-    loaded = GroupMoments.load(tmp_path / "levels.moments")
-    assert loaded.group_orders == (tuple(order),)
-    assert (loaded + parts[1]).labels == tuple(order)
-    plain = GroupMoments.from_rows(X, np.asarray(levels))
-    assert plain.labels == ("high", "low", "middle")
-    assert (plain + moments).labels == tuple(order)
-
-
 def test_differently_named_sensitive_columns_cannot_be_added():
     X, frame, _ = people()
     moments = GroupMoments.from_rows(X, frame)

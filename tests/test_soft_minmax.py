@@ -427,7 +427,7 @@ def test_a_soft_maximum_below_zero_keeps_its_sign():
     certificate = FairPCA(2).fit(X, sensitive_features=groups).certificate_
     assert certificate.value < 0.0
     share = 100 * certificate.value / certificate.variance
-    recorded(str(certificate), f"The value, {certificate.value:.6g}, is {share:.3g} %")
+    recorded(str(certificate), f"{certificate.value:.6g} ({share:.3g} %")
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-158, 1e-160])

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fairpca.problem import Problem
     from fairpca.solution import Solution
     from fairpca.solvers import ExactSolver, ParetoDescent
-    from fairpca.stochastic.estimator import StochasticFairPCA
+    from fairpca.stochastic import StochasticFairPCA
 
 __all__ = [
     "AtMost",
@@ -85,7 +85,7 @@ _HOMES = {
     "Problem": "problem",
     "SoftMinMax": "criteria",
     "Solution": "solution",
-    "StochasticFairPCA": "stochastic.estimator",
+    "StochasticFairPCA": "stochastic",
     "audit": "inspection.audit",
     "compare": "inspection.compare",
     "pareto_front": "inspection.pareto_front",

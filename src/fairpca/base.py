@@ -326,19 +326,15 @@ def axes_of_products(
     *,
     retention: Array | None = None,
     space: RowSpace | None = None,
-    is_ordered: bool = False,
 ) -> PrincipalAxes:
-    """The axes of the subspace that a basis spans; if ordered, its own columns.
+    """The axes of the subspace that a basis spans.
 
     `inner` is ``basis^T C basis`` with the covariance C of n rows, and `total` its trace. With
     `retention`, what is kept of the variance along each column of the basis: a column that keeps
     the share s is shortened to ``1 - sqrt(1 - s)``, so that the rows lose ``1 - s`` of their
     variance along it. `space` is where the basis lives, if not in the columns of the rows.
     """
-    if is_ordered:
-        along = variances = np.maximum(np.diag(inner), 0.0)
-        factors = None
-    elif retention is None:
+    if retention is None:
         with threads_for(len(inner)):
             variances, turn = NUMPY.eigh((inner + inner.T) / 2)
         along = variances = np.maximum(variances, 0.0)
@@ -384,5 +380,4 @@ def solution_axes(
         moments.n_rows,
         retention=solution.retention,
         space=space,
-        is_ordered=solution.is_ordered,
     )

@@ -46,8 +46,6 @@ class NotCertified(Spoken):
     ----------
     reason : str
         Why there is no proof.
-    direction : str
-        What is known of the distance from a Pareto stationary point; empty if nothing is.
     status : str
         "not certified".
 
@@ -63,16 +61,14 @@ class NotCertified(Spoken):
     """
 
     reason: str
-    direction: str = ""
     status: str = "not certified"
 
     def sentences(self) -> list[str]:
         """The same in plain words."""
-        sentences = [
+        return [
             f"Not certified: {self.reason}.",
             "Nothing is proven about how good this subspace is.",
         ]
-        return sentences + [self.direction] * bool(self.direction)
 
 
 EQUAL_WORD = 1e-7
@@ -99,19 +95,10 @@ _LEVELS = (
     "{lower} there by {gains}, though not equal."
 )
 
-_MIXTURES = (
-    "For every mixture of the criterion's groups, measured from the fitted mean and with mean "
-    "losses, the {noun} from the mixture's own best subspace is at most {at_most}, and no subspace "
-    "has a "
-)
-
 _TEMPLATES = {
-    "share": "The value, {shown}, is {percent} % of the variance of all rows.",
     "one group": "One group: the result is that of ordinary PCA.",
     "all worse off": "Every group is worse off than with ordinary PCA, by {changes}.",
     "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
-    "as with PCA": "No group is better or worse off than with ordinary PCA.",
-    "compared with PCA": "Compared with ordinary PCA, {compared}.",
     "least spread": "In every subspace of this dimension the {plural} of two groups differ by "
     "at least {least_violation}.",
     "unmet": "{asked} were not reached: this solver has a criterion of its own.",
@@ -122,10 +109,6 @@ _TEMPLATES = {
     "stopped by gap": "The search ended there: the gap is as small as was asked for.",
     "stopped by time limit": "The search ended at its time limit, and may do better with more.",
     "stopped by callback": "The search was stopped by a callback, and may do better if it goes on.",
-    "nested": "The components are nested, each the best given those before it: a subspace that is "
-    "not nested may be fairer.",
-    "mixtures, optimal": f"{_MIXTURES}smaller worst case.",
-    "mixtures, bounded": f"{_MIXTURES}worst case below {{at_least}}.",
 }
 
 
@@ -216,12 +199,8 @@ class Certificate(Spoken):
         What was measured, in words: "disparity", "loss", "kept variance", "relative disparity",
         "share lost" or "share kept". What is kept has a minus sign in all numbers above.
     covers_mixtures : bool
-        Whether what is said of the groups holds for their mixtures too: see `sentences`.
-    pca_is_least : bool
-        Whether ordinary PCA has the least total loss, as it has unless groups are centred each on
-        their own mean.
-    is_nested : bool
-        Whether the components were found one after another, each the best given those before it.
+        Whether `value` and `lower_bound` hold for all mixtures of the groups too: the disparity of
+        a mixture from its own best subspace, measured from the fitted mean, is at most `value`.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
     temperature : float
@@ -246,13 +225,7 @@ class Certificate(Spoken):
     >>> certificate = ExactSolver().solve(problem).certificate
     >>> certificate
     Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    0.9, and here none has more than 0.9. The value, 0.9, is 18 % of the variance of all rows.
-    Compared with ordinary PCA, one group is better off, by 0.1, and one worse off, by 0.9: some
-    group always is, because ordinary PCA has the least total loss. For every mixture of the
-    criterion's groups, measured from the fitted mean and with mean losses, the disparity from the
-    mixture's own best subspace is at most 0.9, and no subspace has a smaller worst case.
-    >>> round(problem.dual_bound(certificate.multipliers), 9)
-    0.9
+    0.9, and here none has more than 0.9 (18 % of the variance of all rows).
     """
 
     status: str
@@ -274,8 +247,6 @@ class Certificate(Spoken):
     n_dimensions: int
     measure: str = "disparity"
     covers_mixtures: bool = False
-    pca_is_least: bool = True
-    is_nested: bool = False
     extra_loss: float | None = None
     requested_tolerance: float | None = None
     violation_multipliers: Array | None = None
@@ -334,17 +305,12 @@ class Certificate(Spoken):
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
             finding: True,
-            "share": met and self.variance > 0.0,
             f"stopped by {self.stopped_by}": bool(self.stopped_by),
             "least spread": equal and met and apart,
             "unmet": equal and asked is not None and self.tolerance > asked,
             "levels down": levels_down and met,
             "alternative": levels_down and not met,
             "rounded": met and (unequal or (self.status == "bounded" and self.gap <= rounding)),
-            "nested": self.is_nested,
-            "compared with PCA": changed and not self.all_worse_off,
-            "as with PCA": not changed,
-            f"mixtures, {self.status}": self.covers_mixtures and met,
         }
         return [Statement(kind, numbers) for kind, is_true in holds.items() if is_true]
 
@@ -363,8 +329,11 @@ class Certificate(Spoken):
         if self.minmax_measures is not None:
             most = float((self.measures - self.minmax_measures).max())
 
-        # What is kept is the negative of what is minimised; a soft maximum may be below 0.
-        shown = abs(self.value) if measure.is_kept else self.value
+        share = ""
+        if met and self.variance > 0.0:
+            # What is kept is the negative of what is minimised; a soft maximum may be below 0.
+            shown = abs(self.value) if measure.is_kept else self.value
+            share = f" ({100 * shown / self.variance:.3g} % of the variance of all rows)"
 
         def limit(number: float, *, up: bool) -> str:
             # An optimum is known up to rounding, so that there is no safe side.
@@ -382,13 +351,11 @@ class Certificate(Spoken):
             "Plural": measure.plural.capitalize(),
             "within": within(rounded(apart, 6, up=True)),
             "asked": within(asked).capitalize(),
-            "at_most": limit(self.value, up=True),
+            "at_most": limit(self.value, up=True) + share,
             "at_least": limit(self.lower_bound, up=False),
-            "keeps": limit(-self.value, up=False),
+            "keeps": limit(-self.value, up=False) + share,
             "can_keep": limit(-self.lower_bound, up=True),
-            "loss": f"{self.value:.6g}",
-            "shown": f"{shown:.6g}",
-            "percent": f"{100 * shown / (self.variance or 1.0):.3g}",
+            "loss": f"{self.value:.6g}{share}",
             "gap": rounded(100 * self.relative_gap, 2, up=True),
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",
@@ -397,28 +364,12 @@ class Certificate(Spoken):
             "lower": "higher" if measure.is_kept else "lower",
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
-            "compared": self._compared(),
             "subspace": subspace,
             "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
             "r": self.n_components,
             "used": self.n_dimensions,
             "more": self.n_dimensions - self.n_components,
         }
-
-    def _compared(self) -> str:
-        """How many groups are better and worse off, and the largest gain and loss."""
-        change = self.change_from_pca
-        parts: list[str] = []
-        for sizes, how in ((-change[change < 0], "better"), (change[change > 0], "worse")):
-            n = len(sizes)
-            if n == 0:
-                continue
-            number, several = "one" if n == 1 else str(n), n > 1
-            noun = "" if parts else f" group{'s are' if several else ' is'}"
-            largest = f"{'up to ' if several else ''}{float(sizes.max()):.3g}"
-            parts.append(f"{number}{noun} {how} off, by {largest}")
-        reason = ": some group always is, because ordinary PCA has the least total loss"
-        return ", and ".join(parts) + (reason if len(parts) == 2 and self.pca_is_least else "")
 
 
 def certify(
@@ -498,7 +449,6 @@ def certify(
         n_dimensions=basis.shape[1],
         measure=goal.measured.noun,
         covers_mixtures=plain and means and goal.covers_mixtures,
-        pca_is_least=problem.centering == "global",
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,
         variance=0.0 if nothing or (relative and not goal.minimises_loss) else problem.scale,

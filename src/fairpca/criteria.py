@@ -261,11 +261,6 @@ class Criterion(BaseEstimator, ABC):
             check_number("max_extra_loss", extra, least=0.0)
 
     @property
-    def can_be_nested(self) -> bool:
-        """Whether subspaces that contain each other can be found one dimension at a time."""
-        return False
-
-    @property
     def is_approached(self) -> bool:
         """Whether published methods that have a criterion of their own come near this one."""
         return False
@@ -458,10 +453,6 @@ class MinMax(Criterion):
     def __init__(self, measure: str = "disparity", max_extra_loss: float | None = None) -> None:
         self.measure = measure
         self.max_extra_loss = max_extra_loss
-
-    @property
-    def can_be_nested(self) -> bool:
-        return self.max_extra_loss is None
 
     @property
     def is_approached(self) -> bool:

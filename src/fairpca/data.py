@@ -95,7 +95,7 @@ class GroupedData:
         """The same rows by other groups, as `GroupMoments.overlapping` has them."""
         if groups == "intersections":
             return self
-        _, parts = overlapping(self.moments.labels, groups, self.moments.group_orders)
+        _, parts = overlapping(self.moments.labels, groups)
         if parts is None:
             return self
         return replace(self, moments=self.moments.overlapping(groups), parts=parts)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count
@@ -35,67 +34,22 @@ from fairpca.generalization.cautions import (
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
-from fairpca.measures import BY_NOUN
 from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
-from fairpca.solution import Progress, Solution
-from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested
-from fairpca.text import Printed, TextTable, formatted, label_text, number_format
+from fairpca.solution import Solution
+from fairpca.solvers import SOLVERS, Solver
+from fairpca.text import label_text
 from fairpca.validation import (
     MISSING_VALUES,
     check_choice,
     check_components,
     check_flag,
     check_seed,
-    import_pandas,
 )
 
-# Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a function.
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's where it has none."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method as it is."""
-        return method
-
-
 Listener = Callable[..., None]
-"""Told how many steps of how many are done, and by name what a solver reports of them."""
-
-
-@contextmanager
-def _fit_task(
-    estimator: Any, n_steps: int, listener: Listener | None
-) -> Iterator[Callable[[], Progress | None]]:
-    """Fitting as a task with a solver's steps as its parts.
-
-    Gives what makes the function that a solver calls after each step of one run, which returns
-    whether to stop; None where nobody listens.
-    """
-    context = None
-    if n_steps and hasattr(estimator, "_skl_callbacks"):
-        context = estimator._init_callback_context(max_subtasks=n_steps)
-        context.call_on_fit_task_begin(estimator=estimator)
-
-    def step(done: Iterator[int], **found: float) -> bool:
-        if listener is not None:
-            listener(next(done), n_steps, **found)
-        if context is None:
-            return False
-        part = context.subcontext(task_name="step")
-        part.call_on_fit_task_begin(estimator=estimator)
-        return bool(part.call_on_fit_task_end(estimator=estimator))
-
-    heard = n_steps > 0 and not (listener is None and context is None)
-    yield lambda: partial(step, count(1)) if heard else None
-    if context is not None:
-        context.call_on_fit_task_end(estimator=estimator)
+"""Called after each step of a solver: how many of how many are done, and by name its results."""
 
 
 # Baselines: the subspaces of the rows that a model was fitted to, for judging it by others.
@@ -184,93 +138,6 @@ def baselines_of(estimator: Any) -> Baselines:
     return found
 
 
-# NestingTable: what it costs that the first components are a fair subspace too.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NestingTable(Printed):
-    """The largest measure of a group in the first j components, nested and free, for every j.
-
-    Attributes
-    ----------
-    value : array of shape (r,)
-        Largest measure with the first j components.
-    free_value : array of shape (r,)
-        Largest measure in the best subspace of j dimensions that was found.
-    free_bound : array of shape (r,)
-        What no subspace of j dimensions can be below.
-    status : tuple of str
-        Whether component j is proven "optimal", given those before it, or "bounded".
-    gap : array of shape (r,)
-        By how much it can be too large at the most, given those before it.
-    measure : str
-        What is measured, in words: see `Certificate`.
-
-    See Also
-    --------
-    fairpca.solvers.Nested : Finds the subspaces.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> fair = FairPCA(3, criterion="minmax", nested=True)
-    >>> fair = fair.fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
-    >>> fair.nesting_
-    components  largest disparity  free optimum   price  given the ones before
-    --------------------------------------------------------------------------
-    1                      3.7654        3.7654  0.0000                optimal
-    2                      6.8737        6.8415  0.0321                optimal
-    3                      6.5087        6.4829  0.0258                optimal
-    --------------------------------------------------------------------------
-    """
-
-    value: Array
-    free_value: Array
-    free_bound: Array
-    status: tuple[str, ...]
-    gap: Array
-    measure: str
-
-    @property
-    def price(self) -> Array:
-        """What nesting costs: how much larger the largest measure is than it need be; (r,)."""
-        return np.maximum(self.value - self.free_value, 0.0)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """The columns by name, as lists with one entry for each number of components."""
-        return {
-            "components": list(range(1, len(self) + 1)),
-            f"largest {self.measure}": self.value.tolist(),
-            "free optimum": self.free_value.tolist(),
-            "price": self.price.tolist(),
-            "free bound": self.free_bound.tolist(),
-            "given the ones before": list(self.status),
-            "gap": self.gap.tolist(),
-        }
-
-    def to_frame(self) -> Any:
-        """The table as a pandas data frame, by number of components."""
-        return import_pandas().DataFrame(self.to_dict()).set_index("components")
-
-    def text_parts(self) -> list[TextTable | str]:
-        """What is printed: the table."""
-        sign = BY_NOUN[self.measure].sign
-        numbers = (sign * self.value, sign * self.free_value, self.price)
-        form, most = number_format(numbers), "smallest" if sign < 0 else "largest"
-        head = ["components", f"{most} {self.measure}", "free optimum", "price"]
-        rows = [
-            [str(j + 1), *(formatted(part[j], form) for part in numbers), self.status[j]]
-            for j in range(len(self))
-        ]
-        return [TextTable([*head, "given the ones before"], rows)]
-
-
 class ClusterTransform:
     """`transform` that leaves the rows of Dask and Spark where they are.
 
@@ -319,7 +186,7 @@ class ClusterTransform:
         return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]
 
 
-class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
+class FairPCA(ClusterTransform, LinearReduction):
     """Principal component analysis that is fair to the worst-off group.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions that lowers
@@ -340,10 +207,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         Kamani et al. (`Equal`). "balanced" gives every group the same weight (`Balanced`). As
         objects they have parameters: the number of standard errors, the measure that fairness is
         judged on, a tolerance, a limit on the extra loss, and bounds for single groups (`AtMost`).
-    nested : bool, default=False
-        Whether the first j components are to be a fair subspace of j dimensions for every j. Each
-        component is then the best given those before it, and they keep this order. `nesting_` has
-        the price. Needs criterion="minmax".
     solver : str or object with ``solve(problem)``, default="exact"
         "exact" finds the optimum, with a proof (`ExactSolver`). "pareto" is the
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
@@ -375,8 +238,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features_in_)
-        Orthonormal rows that span the subspace, by falling explained variance; nested ones in the
-        order in which they were found.
+        Orthonormal rows that span the subspace, by falling explained variance.
     mean_ : array of shape (n_features_in_,)
         Mean of all rows.
     explained_variance_ : array of shape (n_components_,)
@@ -399,8 +261,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         subspace, and its disparity with both. Print it.
     certificate_ : Certificate
         How good the subspace provably is. Print it.
-    nesting_ : NestingTable
-        What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
         What the solver returned.
     filled_share_ : array of shape (n_groups,) or None
@@ -448,7 +308,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         n_components: int | float | None = None,
         *,
         criterion: str | Criterion = "soft",
-        nested: bool = False,
         solver: str | Solver = "exact",
         whiten: bool = False,
         groups: str | None = "intersections",
@@ -459,7 +318,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     ) -> None:
         self.n_components = n_components
         self.criterion = criterion
-        self.nested = nested
         self.solver = solver
         self.whiten = whiten
         self.groups = groups
@@ -622,38 +480,26 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
                 warn_of_one_group(grouped_data.moments)
             else:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
-        with threads_for(grouped_data.moments.n_features):
-            problem, solution, held_out = self._run(grouped_data, *choices, listener)
-            filled = grouped_data.missing_shares()
-            self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
-            warn_of_certificate(solution.certificate)
-            warn_of_few_rows(problem)
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def _run(
-        self,
-        grouped_data: GroupedData,
-        solver: Solver,
-        criterion: Criterion,
-        listener: Listener | None,
-    ) -> tuple[Problem, Solution, HeldOut | None]:
+        solver, criterion = choices
         n, noise = self.n_components, None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        with _fit_task(self, getattr(solver, "n_steps", 0), listener) as new_run:
+        with threads_for(grouped_data.moments.n_features):
             for r in grouped_data.dimensions(n):
                 problem = solved = grouped_data.problem(r, criterion=criterion)
                 if criterion.estimates_noise:
                     noise = SamplingNoise.of_problem(problem, grouped_data.cells, self.groups)
                     solved = noise.debiased()
-                # Solvers without steps need not know of progress.
-                progress = new_run()
-                solution = solver.solve(solved, progress) if progress else solver.solve(solved)
+                solution = _solve(solver, solved, listener)
                 kept = problem.traces - solution.group_losses
                 if share is None or (kept >= share * problem.traces).all():
                     break
-        if noise is None:
-            return problem, solution, None
-        return problem.with_criterion(solved.criterion), solution, noise.held_out(solution)
+            held_out = None if noise is None else noise.held_out(solution)
+            if noise is not None:
+                problem = problem.with_criterion(solved.criterion)
+            filled = grouped_data.missing_shares()
+            self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
+            warn_of_certificate(solution.certificate)
+            warn_of_few_rows(problem)
 
     def _set_fitted(
         self,
@@ -673,16 +519,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         # To take subspaces back to far more columns would cost a tenth of the fit.
         small = 8 * problem.n_groups * problem.n_features * problem.n_components <= _MOST_BYTES
         self.baselines_ = Baselines.of_problem(problem) if small and space is None else None
-        self.__dict__.pop("nesting_", None)
-        if solution.is_ordered:
-            steps: Sequence[NestedStep] = solution.history["steps"]
-            names = ("value", "free_value", "free_bound")
-            self.nesting_ = NestingTable(
-                **{name: np.array([getattr(step, name) for step in steps]) for name in names},
-                status=tuple(step.certificate.status for step in steps),
-                gap=np.array([step.certificate.gap for step in steps]),
-                measure=solution.certificate.measure,
-            )
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
         notes = chance_notes(problem) + filled_notes(problem, filled_share)
         self.group_table_ = replace(table, held_out=held_out, notes=notes)
@@ -695,16 +531,13 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
     """
     check_components(fair.n_components, optional=True)
     criterion = as_criterion(fair.criterion)
-    for name in ("nested", "whiten", "keep_sensitive"):
+    for name in ("whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))
     check_choice("groups", fair.groups, GROUPINGS)
     check_choice("missing_values", fair.missing_values, MISSING_VALUES)
     check_seed(fair.random_state)
     solver: Any = _named_solver(fair.solver, fair.random_state)
-    if fair.nested:
-        check_nested(criterion, solver)
-        solver = Nested(solver)
-    elif getattr(solver, "has_own_criterion", False):
+    if getattr(solver, "has_own_criterion", False):
         if not criterion.is_approached:
             raise ValueError(
                 f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
@@ -712,6 +545,20 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
             )
         criterion = MinMax() if criterion.estimates_noise else criterion
     return solver, criterion
+
+
+def _solve(solver: Solver, problem: Problem, listener: Listener | None) -> Solution:
+    """What a solver finds; a listener is told of its steps, if it has any."""
+    n_steps = getattr(solver, "n_steps", 0)
+    if listener is None or n_steps == 0:
+        return solver.solve(problem)
+    done = count(1)
+
+    def step(**found: float) -> bool:
+        listener(next(done), n_steps, **found)
+        return False
+
+    return solver.solve(problem, step)
 
 
 def _named_solver(given: Any, random_state: int | None) -> Any:

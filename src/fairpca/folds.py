@@ -95,8 +95,7 @@ def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = F
         fold = Fold(part % (N_FOLDS + 1) + _WHOLE)
         labels.append((*whole, fold) if isinstance(whole, tuple) else (whole, fold))
     names = None if groups.names is None else (*groups.names, "fold")
-    orders = None if groups.orders is None else (*groups.orders, None)
-    return replace(groups, labels=tuple(labels), codes=new_codes, names=names, orders=orders)
+    return replace(groups, labels=tuple(labels), codes=new_codes, names=names)
 
 
 def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]:

@@ -44,8 +44,8 @@ class Genotypes:
     Parameters
     ----------
     source : str, Path, array-like of shape (n_people, n_variants), Zarr group or xarray Dataset
-        A .bed file with its .bim and .fam beside it, or a folder of VCF Zarr (both need the extra
-        ``fairpca[genotypes]``); an open group of Zarr or a dataset of xarray with sgkit's
+        A .bed file with its .bim and .fam beside it (which needs the extra
+        ``fairpca[genotypes]``); VCF Zarr as an open group, or a dataset of xarray, with sgkit's
         ``call_genotype`` or ``call_dosage``; or dosages as an array, also a memory-mapped one, or
         a data frame, from 0 to 2, with negative numbers or nan for missing calls.
 
@@ -76,21 +76,25 @@ class Genotypes:
     families: NDArray[Any] | None = None
 
     def __init__(self, source: Any) -> None:
-        is_path = isinstance(source, str | Path)
         self._by_variant = False
-        if is_path and Path(source).suffix == ".bed":
-            self._calls = _opened(source)
+        if isinstance(source, str | Path):
+            try:
+                from bed_reader import open_bed
+            except ImportError as error:
+                raise ImportError(
+                    "PLINK files need bed-reader: install `fairpca[genotypes]`."
+                ) from error
+            self._calls = open_bed(source)
             self.people, self.families = self._calls.iid, self._calls.fid
         elif hasattr(source, "iloc"):
             self._calls, self.people = source.to_numpy(), source.index.to_numpy()
-        elif is_path or hasattr(source, "keys"):
-            group = _zarr_group(source) if is_path else source
-            name = "call_genotype" if "call_genotype" in group else "call_dosage"
-            if name not in group:
-                kind = type(group).__name__
+        elif hasattr(source, "keys"):
+            name = "call_genotype" if "call_genotype" in source else "call_dosage"
+            if name not in source:
+                kind = type(source).__name__
                 raise ValueError(f"X is a {kind} without call_genotype and without call_dosage.")
-            self._calls, self._by_variant = group[name], True
-            self.people = np.asarray(group["sample_id"]) if "sample_id" in group else None
+            self._calls, self._by_variant = source[name], True
+            self.people = np.asarray(source["sample_id"]) if "sample_id" in source else None
         else:
             self._calls = source if hasattr(source, "shape") else np.asarray(source)
         shape = tuple(self._calls.shape)
@@ -129,22 +133,6 @@ class Genotypes:
                 f"{some.stop} has {np.nanmax(calls):g}."
             )
         return calls
-
-
-def _opened(path: str | Path) -> Any:
-    try:
-        from bed_reader import open_bed
-    except ImportError as error:
-        raise ImportError("PLINK files need bed-reader: install `fairpca[genotypes]`.") from error
-    return open_bed(path)
-
-
-def _zarr_group(path: str | Path) -> Any:
-    try:
-        import zarr
-    except ImportError as error:
-        raise ImportError("VCF Zarr needs zarr: install `fairpca[genotypes]`.") from error
-    return zarr.open_group(str(path), mode="r")
 
 
 class GenotypePCA(BaseEstimator):
@@ -209,9 +197,9 @@ class GenotypePCA(BaseEstimator):
         ----------
         X : Genotypes, or its source
             The people.
-        sensitive_features : array-like of shape (n_people,), Series, data frame, or "family"
-            The group of each person. A series or a frame of pandas whose index has the names of
-            the people may have others too, in any order. "family" takes those of a .fam file.
+        sensitive_features : array-like of shape (n_people,), Series or data frame
+            The group of each person, such as ``families`` of `Genotypes`. A series or a frame of
+            pandas whose index has the names of the people may have others too, in any order.
 
         Returns
         -------
@@ -247,7 +235,7 @@ class GenotypePCA(BaseEstimator):
         self.frequency_, self.missing_share_ = frequency, float(n_missing.mean() / d)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Array:
         """Project people on the components, by least squares on the variants that were called.
 
         Parameters
@@ -257,9 +245,7 @@ class GenotypePCA(BaseEstimator):
 
         Returns
         -------
-        array of shape (n_people, n_components_), or xarray Dataset
-            Of a dataset of xarray the same with ``sample_pca_projection`` and, in sgkit's names,
-            what belongs to it.
+        array of shape (n_people, n_components_)
         """
         check_is_fitted(self)
         genotypes = X if isinstance(X, Genotypes) else Genotypes(X)
@@ -279,8 +265,7 @@ class GenotypePCA(BaseEstimator):
             gaps = scipy.sparse.csr_matrix(missing, dtype=np.float64)
             products -= missing_products(gaps, axes[:, some])
         scores, factors = least_squares(products, scores), fair._projection.factors
-        scores = scores if factors is None else scores * factors
-        return _dataset(X, scores, fair) if hasattr(X, "data_vars") else scores
+        return scores if factors is None else scores * factors
 
     def _batches(self, d: int) -> list[slice]:
         return [slice(i, min(i + self.batch_size, d)) for i in range(0, d, self.batch_size)]
@@ -334,13 +319,6 @@ def _scaled(dosages: Array, frequency: Array) -> Array:
 
 def _labels(given: Any, genotypes: Genotypes) -> Any:
     """The labels of the people in their order."""
-    if isinstance(given, str):
-        if given != "family" or genotypes.families is None:
-            raise ValueError(
-                "sensitive_features must be labels of the people, or 'family' for those of a .fam "
-                f"file, got {given!r}."
-            )
-        return genotypes.families
     if genotypes.people is None or not hasattr(given, "iloc"):
         return given
     if not given.index.is_unique:
@@ -352,15 +330,3 @@ def _labels(given: Any, genotypes: Genotypes) -> Any:
     if absent:
         raise ValueError(f"sensitive_features has no label for {listed(absent, 5)}.")
     return given.iloc[places].reset_index(drop=True)
-
-
-def _dataset(source: Any, scores: Array, fair: FairPCA) -> Any:
-    """The dataset with the results under sgkit's names."""
-    variances = fair.explained_variance_
-    return source.assign(
-        sample_pca_projection=(("samples", "components"), scores),
-        sample_pca_component=(("variants", "components"), fair.components_.T),
-        sample_pca_explained_variance=("components", variances),
-        sample_pca_explained_variance_ratio=("components", fair.explained_variance_ratio_),
-        sample_pca_loading=(("variants", "components"), fair.components_.T * np.sqrt(variances)),
-    )

@@ -7,8 +7,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -33,9 +31,6 @@ Labels = tuple[Hashable, ...]
 class Fold(int):
     """Label of the rows of one fold, where moments are kept by fold too."""
 
-
-Orders = tuple[Labels | None, ...]
-"""For each sensitive column its categories in their order, or None where they have none."""
 
 MISSING = "(missing)"
 """Label of the group of rows whose sensitive feature is missing."""
@@ -103,35 +98,24 @@ def alike(labels: Iterable[Hashable]) -> list[list[str]]:
     return [texts for texts in found.values() if len(texts) > 1]
 
 
-def sorted_labels(labels: Iterable[Hashable], orders: Orders | None = None) -> Labels:
+def sorted_labels(labels: Iterable[Hashable]) -> Labels:
     """Sort labels that need not be of one type; the group of missing values comes last.
 
-    Ordered categories keep their order. Intersections are sorted by their first feature, then by
-    the second, and so on; groups of one column alone come before them, column by column.
+    Intersections are sorted by their first feature, then by the second, and so on; groups of one
+    column alone come before them, column by column.
     """
     labels = list(labels)
     tuples = [label for label in labels if isinstance(label, tuple)]
     if len(tuples) < len(labels) or len({len(label) for label in tuples}) != 1:
-        return sorted_values(labels, orders[0] if orders else None)
-    columns = list(zip(*tuples, strict=True))
-    known = orders or (None,) * len(columns)
-    ranks = [
-        {value: i for i, value in enumerate(sorted_values(list(set(column)), order))}
-        for column, order in zip(columns, known, strict=True)
-    ]
+        return sorted_values(labels)
+    columns = zip(*tuples, strict=True)
+    ranks = [{v: i for i, v in enumerate(sorted_values(list(set(column))))} for column in columns]
 
     def place(label: Labels) -> tuple[bool, list[bool], list[int]]:
         others = [part == ALL for part in label]
         return not any(others), others, [r[v] for r, v in zip(ranks, label, strict=True)]
 
     return tuple(sorted(tuples, key=place))
-
-
-def merged_orders(first: Orders | None, second: Orders | None) -> Orders | None:
-    """The orders of categories of which some may be in one of two parts only."""
-    if first is None or second is None or first == second:
-        return first or second
-    return tuple(_merged_order(a, b) for a, b in zip(first, second, strict=True))
 
 
 def n_partitions(labels: Iterable[Hashable]) -> int:
@@ -165,9 +149,7 @@ def groups_of_parts(
     return tuple(position), group_of, np.array([int(part[-1]) for part in parts], dtype=np.intp)
 
 
-def overlapping(
-    labels: Labels, groups: str | None, orders: Orders | None = None
-) -> tuple[Labels, NDArray[np.bool_] | None]:
+def overlapping(labels: Labels, groups: str | None) -> tuple[Labels, NDArray[np.bool_] | None]:
     """Groups made of groups: their labels, and which of the others are in each; (new, old).
 
     That is None where they are the same groups.
@@ -189,7 +171,7 @@ def overlapping(
     for label in labels:
         values = label if isinstance(label, tuple) else ()
         wanted |= {(*(ALL,) * j, v, *(ALL,) * (width - j - 1)) for j, v in enumerate(values)}
-    made: tuple[Any, ...] = sorted_labels(wanted, orders)
+    made: tuple[Any, ...] = sorted_labels(wanted)
     old: tuple[Any, ...] = labels
     covers = [[all(a in (ALL, b) for a, b in zip(g, x, strict=True)) for x in old] for g in made]
     return made, np.array(covers)
@@ -200,35 +182,14 @@ def _others(label: Hashable) -> tuple[bool, ...]:
     return tuple(part == ALL for part in label) if isinstance(label, tuple) else ()
 
 
-def sorted_values(values: list[Hashable], order: Labels | None) -> Labels:
-    """The labels of one column in their order; the group of missing values comes last."""
-    if order is not None:
-        there, known = set(values), set(order)
-        rest = sorted_values([value for value in values if value not in known], None)
-        return (*(value for value in order if value in there), *rest)
+def sorted_values(values: list[Hashable]) -> Labels:
+    """The labels of one column, sorted; the group of missing values comes last."""
     present = [value for value in values if value != MISSING]
     try:
         ordered = sorted(present)  # type: ignore[type-var]
     except TypeError:
         ordered = sorted(present, key=lambda value: (type(value).__name__, str(value)))
     return (*ordered, *(value for value in values if value == MISSING))
-
-
-def _merged_order(first: Labels | None, second: Labels | None) -> Labels | None:
-    if not first or not second or first == second:
-        return first or second
-    sorter: TopologicalSorter[Hashable] = TopologicalSorter()
-    for order in (first, second):
-        sorter.add(order[0])
-        for before, after in pairwise(order):
-            sorter.add(after, before)
-    try:
-        return tuple(sorter.static_order())
-    except CycleError as error:
-        raise ValueError(
-            "Groups of ordered categories in different orders cannot be added: bring the "
-            "categories of all parts into the same order."
-        ) from error
 
 
 def _is_number(label: Hashable) -> bool:
@@ -250,14 +211,12 @@ fast as by sorting."""
 
 def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
-    order = None
     if not isinstance(column, np.ndarray):
-        order = column_order(column)
         if hasattr(column, "factorize"):  # pandas
             codes, uniques = column.factorize()
             if column.dtype == object:
                 refuse_mixed_types(column, uniques)
-            return in_order([_plain(label) for label in uniques.tolist()], codes, order)
+            return in_order([_plain(label) for label in uniques.tolist()], codes)
         if hasattr(column, "to_pylist") and column.null_count:
             # Of integers of which some are missing, pyarrow makes floats.
             column = np.array([*column.to_pylist(), None], dtype=object)[:-1]
@@ -265,14 +224,14 @@ def encode_column(column: Any) -> Encoded:
     if array.dtype.kind in "biu":
         return _encode_integers(array)
     if array.dtype.kind == "U" and (found := _encode_few_strings(array)) is not None:
-        return in_order(*found, order)
+        return in_order(*found)
     values = array.tolist()
     different = set(values)
     refuse_mixed_types(values, different)
     distinct = [v for v in different if not _is_missing(v)]
     lookup = dict.fromkeys(different, -1) | {v: i for i, v in enumerate(distinct)}
     codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
-    return in_order(distinct, codes, order)
+    return in_order(distinct, codes)
 
 
 def refuse_mixed_types(values: Iterable[Any], labels: Iterable[Any]) -> None:
@@ -321,31 +280,15 @@ def _encode_integers(array: NDArray[Any]) -> Encoded:
     return labels, (np.cumsum(there) - 1).astype(np.int16)[offset]
 
 
-def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> Encoded:
+def in_order(values: list[Any], codes: Codes) -> Encoded:
     """Renumber codes so that the labels are sorted; -1 stays. Spellings of one text are merged."""
     if not all(isinstance(value, str) and value.isascii() for value in values):
         values = [canonical(value) for value in values]
-    labels = sorted_values(list(dict.fromkeys(values)), order)
+    labels = sorted_values(list(dict.fromkeys(values)))
     if list(labels) == values:
         return labels, codes
     rank = {label: i for i, label in enumerate(labels)}
     return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
-
-
-def column_order(column: Any) -> Labels | None:
-    """The categories of a column of pandas, Polars or pyarrow in their order, if they have one."""
-    kind: Any = getattr(column, "dtype", getattr(column, "type", None))
-    if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
-        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
-        if not hasattr(whole, "dictionary"):
-            return None
-        categories = whole.dictionary.to_pylist()
-    elif getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
-        categories = kind.categories.to_list()
-    else:
-        return None
-    return tuple(dict.fromkeys(canonical(_plain(category)) for category in categories))
 
 
 def _plain(label: Any) -> Any:
@@ -373,13 +316,11 @@ class Groups:
     Attributes
     ----------
     labels : tuple of length k
-        In sorted order; ordered categories keep theirs. None at all if every row is left out.
+        In sorted order. None at all if every row is left out.
     codes : integer array of shape (n,)
         For each row the position of its label.
     names : tuple of str, or None
         Names of the sensitive columns.
-    orders : tuple, or None
-        For each of these columns its ordered categories, or None; None if no column has any.
     kept : boolean array of shape (n,), or None
         The rows that have labels, where others are left out; the codes of those mean nothing.
     """
@@ -387,7 +328,6 @@ class Groups:
     labels: Labels
     codes: Codes
     names: tuple[str, ...] | None = None
-    orders: Orders | None = None
     kept: NDArray[np.bool_] | None = None
 
     @property
@@ -398,8 +338,7 @@ class Groups:
     @property
     def about(self) -> dict[str, Any]:
         """What moments keep of the sensitive columns."""
-        names = {"group_names": self.names, "group_orders": self.orders}
-        return {**names, "n_dropped": self.n_dropped}
+        return {"group_names": self.names, "n_dropped": self.n_dropped}
 
     def weights(self, weights: Any) -> Any:
         """The weights of the rows, or None: rows that are left out have none."""
@@ -441,20 +380,15 @@ def encode_groups(
             f"sensitive_features must hold plain labels such as text or numbers: {error}."
         ) from error
     names = [name for _, name in columns if isinstance(name, str) and name]
-    orders: list[Labels | None] = []
     for (labels, _), (values, name) in zip(encoded, columns, strict=True):
         kind = getattr(values, "dtype", getattr(values, "type", None))
-        if hasattr(kind, "categories") or hasattr(kind, "index_type"):
-            orders.append(column_order(values))
-        else:
-            orders.append(None)
+        if not (hasattr(kind, "categories") or hasattr(kind, "index_type")):
             refuse_measurements(labels, name if name in names else None)
     groups = combine_encoded(
         encoded,
         n_rows,
         missing_labels,
         names if len(set(names)) == len(columns) else None,
-        orders,
     )
     if n_rows and not groups.labels and not may_be_empty:
         raise ValueError(f"sensitive_features is missing in all of the {n_rows:,} rows.")
@@ -468,7 +402,6 @@ def combine_encoded(
     n_rows: int,
     missing_labels: str,
     names: Sequence[str] | None = None,
-    orders: Sequence[Labels | None] = (),
 ) -> Groups:
     """Groups from one or several columns as `encode_column` gives them."""
     for labels, _ in encoded:
@@ -501,8 +434,7 @@ def combine_encoded(
         every = np.zeros(n_rows, dtype=codes.dtype)
         every[kept] = codes
         codes = every
-    known = tuple(orders) if any(orders) else None
-    return Groups(labels, codes, tuple(names) if names else None, known, kept)
+    return Groups(labels, codes, tuple(names) if names else None, kept)
 
 
 def warn_of_dropped(n_dropped: int, n_rows: int) -> None:

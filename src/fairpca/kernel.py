@@ -59,7 +59,7 @@ from fairpca.validation import (
 # diag(l)^(1/2)``, without a division. Lengths and angles in the span are those of the
 # coordinates, so whatever is linear in the feature space can be done with them.
 
-_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
+_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine")
 
 _RANGE = 1e-10
 """Eigenvalues of the kernel matrix below this share of the largest count as zero: coefficients
@@ -132,19 +132,14 @@ class KernelFairPCA(Reduction):
     ----------
     n_components : int, default=2
         Number of components, at most the rank of the landmarks' centred kernel matrix.
-    kernel : {"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"} or callable, \
-            default="rbf"
-        As for scikit-learn's `KernelPCA`. With "precomputed", `fit` takes the kernel matrix of the
-        training rows and `transform` that between new rows and training rows. A callable takes two
-        rows and returns a number.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "cosine"} or callable, default="rbf"
+        As for scikit-learn's `KernelPCA`. A callable takes two rows and returns a number.
     gamma : float or None, default=None
         Coefficient of "rbf", "poly" and "sigmoid"; None is one over the number of columns.
     degree : float, default=3
         Degree of "poly".
     coef0 : float, default=1
         Independent term of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Further arguments of a callable.
     n_landmarks : int or None, default=None
         How many training rows span the space in which components are looked for; None takes all.
         They are drawn at random within each group. Half of them are shared equally among the
@@ -183,8 +178,8 @@ class KernelFairPCA(Reduction):
     landmark_share_ : array of shape (k,)
         Share of each group's variance in the feature space that lies in the landmarks' span, in
         the order of ``group_table_.labels``; 1 where all rows are landmarks.
-    X_fit_ : array or sparse matrix of shape (n_landmarks, n_features_in_), or None
-        The landmarks; None with a precomputed kernel.
+    X_fit_ : array or sparse matrix of shape (n_landmarks, n_features_in_)
+        The landmarks.
     gamma_ : float
         The coefficient that was used.
     n_features_in_ : int
@@ -234,8 +229,7 @@ class KernelFairPCA(Reduction):
     X_fit_: Any
     gamma_: float
 
-    # Choices of FairPCA that there are not here, for the checks that both share.
-    nested, whiten = False, False
+    whiten = False  # a choice that FairPCA has, for the checks that both share
 
     def __init__(
         self,
@@ -245,7 +239,6 @@ class KernelFairPCA(Reduction):
         gamma: float | None = None,
         degree: float = 3,
         coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
         n_landmarks: int | None = None,
         criterion: str | Criterion = "minmax",
         solver: str | Solver = "exact",
@@ -259,7 +252,6 @@ class KernelFairPCA(Reduction):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.kernel_params = kernel_params
         self.n_landmarks = n_landmarks
         self.criterion = criterion
         self.solver = solver
@@ -274,7 +266,7 @@ class KernelFairPCA(Reduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values; with a precomputed kernel its matrix.
+            Numeric and without missing values.
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
             ordinary kernel PCA, with a warning unless ``groups=None`` asks for it.
@@ -287,7 +279,8 @@ class KernelFairPCA(Reduction):
         self : object
         """
         solver = self._check_parameters()
-        rows, groups = self._read(X, sensitive_features)
+        rows, groups, n_dropped = prepare_rows(X, sensitive_features, self)
+        warn_of_dropped(n_dropped, rows.shape[0] + n_dropped)
         chosen = self._chosen_landmarks(rows, groups)
         values, vectors = self._span(rows if chosen is None else rows[chosen])
         if self.n_components > len(values):
@@ -324,7 +317,7 @@ class KernelFairPCA(Reduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            With a precomputed kernel, the kernel between these rows and the training rows.
+            Rows with the columns of the fit.
 
         Returns
         -------
@@ -332,8 +325,9 @@ class KernelFairPCA(Reduction):
         """
         rows = self._check_new(X)
         projected = np.empty((rows.shape[0], self.n_components_), dtype=rows.dtype)
+        factors = 1.0 if self.projection_factors_ is None else self.projection_factors_
         for part, kernel, _ in self._centred_kernels(rows):
-            projected[part] = self._project(kernel)
+            projected[part] = (kernel @ self.dual_coef_ - self._offset) * factors
         return projected
 
     def reconstruction_errors(self, X: Any) -> Array:
@@ -352,11 +346,6 @@ class KernelFairPCA(Reduction):
         array of shape (n_samples,)
         """
         rows = self._check_new(X)
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "reconstruction_errors needs the kernel of each row with itself, which is not in a "
-                "precomputed kernel with the training rows: fit with the name of a kernel."
-            )
         errors = np.empty(rows.shape[0])
         for part, kernel, mean in self._centred_kernels(rows):
             from_center = self._squares(rows[part], mean) + self._center_square
@@ -364,11 +353,6 @@ class KernelFairPCA(Reduction):
             kept = (kernel @ self.dual_coef_ - self._offset) ** 2 @ self._retention
             errors[part] = np.maximum(from_center - kept, 0.0)
         return errors
-
-    def _project(self, kernel: Array) -> Array:
-        projected: Array = kernel @ self.dual_coef_ - self._offset
-        factors = self.projection_factors_
-        return projected if factors is None else projected * factors
 
     def _check_parameters(self) -> Solver:
         check_whole_number("n_components", self.n_components)
@@ -379,33 +363,16 @@ class KernelFairPCA(Reduction):
         check_number("degree", self.degree, least=0.0)
         if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
             raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}.")
-        if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
-            raise ValueError(f"kernel_params must be None or a dict, got {self.kernel_params!r}.")
         least = int(self.n_components)
         check_whole_number("n_landmarks", self.n_landmarks, least=least, optional=True)
-        if self.n_landmarks is not None and self.kernel == "precomputed":
-            raise ValueError("n_landmarks needs rows, not a precomputed kernel: leave it out.")
         return checked_choices(self)[0]
-
-    def _read(self, X: Any, sensitive_features: Any) -> tuple[Any, Groups]:
-        """Checked rows and their groups, without the rows that are left out."""
-        rows, groups, n_dropped = prepare_rows(X, sensitive_features, self)
-        if n_dropped and self.kernel == "precomputed":
-            raise ValueError(
-                "Rows of a precomputed kernel cannot be left out here: leave out those whose "
-                "sensitive features are missing, and their columns, before."
-            )
-        warn_of_dropped(n_dropped, rows.shape[0] + n_dropped)
-        return rows, groups
 
     def _span(self, landmarks: Any) -> tuple[Array, Array]:
         """Eigenvalues l and eigenvectors V of the landmarks' centred kernel; they are kept."""
         n, d = landmarks.shape
         self.gamma_ = 1.0 / d if self.gamma is None else float(self.gamma)
         # A copy: what the caller does to X later must not change the kernel.
-        self.X_fit_ = None if self.kernel == "precomputed" else landmarks.astype(np.float64)
-        if self.kernel == "precomputed" and n != d:
-            raise ValueError(f"A precomputed kernel must be a square matrix, got {(n, d)}.")
+        self.X_fit_ = landmarks.astype(np.float64)
         kernel = self._finite_kernel(landmarks)
         largest = float(np.abs(kernel).max())
         if not np.allclose(kernel, kernel.T, rtol=0.0, atol=_INDEFINITE * largest):
@@ -462,22 +429,13 @@ class KernelFairPCA(Reduction):
 
     def _kernel_matrix(self, rows: Any, others: Any) -> Array:
         """The kernel between rows and others, in double precision."""
-        if self.kernel == "precomputed":
-            matrix = rows.toarray() if hasattr(rows, "toarray") else rows
-            return np.asarray(matrix, dtype=np.float64)
-        if callable(self.kernel):
-            options = self.kernel_params or {}
-        else:
+        options: dict[str, Any] = {}
+        if not callable(self.kernel):
             options = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
         double = rows.astype(np.float64, copy=False)
         return np.asarray(
             pairwise_kernels(double, others, metric=self.kernel, filter_params=True, **options)
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         # The landmarks are known before there are components.

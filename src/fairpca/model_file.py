@@ -1,16 +1,15 @@
 """Model files: a fitted FairPCA, with the preparation of its columns, in a file without pickle.
 
-A file (suffix ``.fairpca``) is an archive of `fairpca.files.archive`, so
-``numpy.load(path)["components"]`` reads an array. `SCHEMA` says what is in it. Parameters of
-`FairPCA` that are numbers, texts, None, criteria of ours, or lists and dictionaries of these are
-kept; others, such as a solver, stand as text under ``left_out``, and are not restored. Nor is a
-solver's `history`. Labels of groups that are neither texts, numbers, dates nor times come back as
-text.
+A file (suffix ``.fairpca``) is an archive of `fairpca.files.archive`; `SCHEMA` says what is in it.
+Parameters of `FairPCA` that are numbers, texts, None, criteria of ours, or lists and dictionaries
+of these are kept; others, such as a solver, are not. Nor is a solver's `history`. Labels of groups
+that are neither texts, numbers, dates nor times come back as text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -25,24 +24,26 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
-from fairpca.fair_pca import Baselines, FairPCA, NestingTable, baselines_of
-from fairpca.files import schema
-from fairpca.files.archive import COUNTS, FileFormat
+from fairpca.fair_pca import Baselines, FairPCA
+from fairpca.files.archive import FileFormat
 from fairpca.files.checks import (
+    check_counts,
     check_finite,
     check_positive,
     checked_texts,
-    quoted,
     require,
     taking_for_damage,
 )
 from fairpca.files.schema import (
+    COUNTS,
     Optional,
+    Sizes,
     Values,
     finite,
     flag,
     label_as_data,
     label_from_data,
+    labels,
     number,
     text,
     texts,
@@ -54,7 +55,6 @@ from fairpca.measures import BY_NOUN
 from fairpca.solution import Solution
 from fairpca.tables.preparation import KINDS, InputColumn, Preparation
 from fairpca.text import label_text
-from fairpca.validation import check_flag
 
 
 def _check_orthonormal(rows: Array, what: str) -> None:
@@ -78,17 +78,7 @@ def _check_shares(array: Array, what: str) -> None:
     require(inside.all(), f"its {what} are not all between 0 and 1")
 
 
-def _check_counts(array: Any, what: str) -> None:
-    require((array >= 1).all(), f"its {what} are not all from 1 on")
-
-
-def _statuses(value: Any, what: str, sizes: schema.Sizes) -> tuple[str, ...]:
-    for status in checked_texts(value, what, sizes["r"], different=False):
-        require(status in _STATUSES, f"its {what} has {quoted(status)}, not known")
-    return tuple(value)
-
-
-def _fill(value: Any, what: str, sizes: schema.Sizes) -> float | str:
+def _fill(value: Any, what: str, sizes: Sizes) -> float | str:
     return value if isinstance(value, str) else finite(value, what, sizes)
 
 
@@ -100,8 +90,6 @@ _CRITERIA = {kind.__name__: kind for kind in _KNOWN}
 def _kept(value: Any) -> Any:
     """A parameter as JSON has it; TypeError if a file cannot keep it."""
     if isinstance(value, Criterion):
-        if _CRITERIA.get(type(value).__name__) is not type(value):
-            raise TypeError
         parameters = {name: _kept(part) for name, part in value.get_params().items()}
         return {"criterion": type(value).__name__, "parameters": parameters}
     if isinstance(value, dict):
@@ -123,7 +111,7 @@ def _given(stored: Any) -> Any:
     return label_from_data(stored)
 
 
-def _parameters(value: Any, what: str, sizes: schema.Sizes) -> dict[str, Any]:
+def _parameters(value: Any, what: str, sizes: Sizes) -> dict[str, Any]:
     flag(value.get("whiten", False), f"{what}.whiten", sizes)
     return {name: _given(part) for name, part in value.items()}
 
@@ -141,10 +129,9 @@ SCHEMA = {
     "filled_share": Optional(Values("k", _check_shares)),
     "feature_names": Optional(texts("d", different=False)),
     "parameters": _parameters,
-    "left_out": lambda value, what, sizes: value,
     "groups": {
-        "count": Values("k", _check_counts, COUNTS),
-        "labels": schema.labels("k"),
+        "count": Values("k", check_counts, COUNTS),
+        "labels": labels,
         "group_names": Optional(texts()),
         "name": text(),
         "notes": texts(),
@@ -168,19 +155,12 @@ SCHEMA = {
         "goal": text(*FINDINGS),
         "measure": text(*BY_NOUN),
         "stopped_by": text("", "gap", "time limit", "callback"),
-        **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), flag),
+        "covers_mixtures": flag,
         **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
         **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
-    "certificate_text": text(),
-    "nesting": Optional(
-        {
-            **dict.fromkeys(("value", "free_value", "free_bound", "gap"), Values("r")),
-            "status": _statuses,
-        }
-    ),
     "baselines": Optional(
         {"own_bases": Values("kdo", _check_basis), "pca_basis": Values("do", _check_basis)}
     ),
@@ -208,10 +188,7 @@ groups' own subspaces of o dimensions."""
 FORMAT = "fairpca model"
 VERSION = 1
 
-_SMALL_BASELINES = 2**20
-"""Bytes of the training rows' subspaces that are written unasked."""
-
-_FILE = FileFormat(FORMAT, VERSION, "fairpca model file", dict(schema.array_types(SCHEMA)))
+_FILE = FileFormat(FORMAT, VERSION, "fairpca model file", SCHEMA)
 
 _ATTRIBUTES = (
     *("components", "mean", "explained_variance", "explained_variance_ratio", "singular_values"),
@@ -230,8 +207,6 @@ class FairModel:
         Fitted; it takes prepared columns.
     preparation : Preparation or None
         What makes them of a table. None takes arrays as they are.
-    certificate_text : str
-        The certificate in words, as they were at the fit.
 
     See Also
     --------
@@ -244,7 +219,6 @@ class FairModel:
 
     fair_pca: FairPCA
     preparation: Preparation | None
-    certificate_text: str
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -252,11 +226,6 @@ class FairModel:
         if self.preparation is None:
             return None
         return tuple(column.name for column in self.preparation.columns)
-
-    @property
-    def group_table(self) -> GroupTable:
-        """What each group lost at the fit."""
-        return self.fair_pca.group_table_
 
     def transform(self, table: Any) -> Array:
         """Reduce the rows of a table.
@@ -271,20 +240,17 @@ class FairModel:
         -------
         array of shape (n_rows, n_components_)
         """
-        reduced: Array = self.reduction.transform(self.prepare(table))
+        prepared = table if self.preparation is None else self.preparation.apply(table)
+        reduced: Array = self.reduction.transform(prepared)
         return reduced
 
     @property
     def reduction(self) -> FairPCA:
-        """`fair_pca` for columns that `prepare` made, which have no names that it could check."""
+        """`fair_pca` for prepared columns, which have no names that it could check."""
         reduction = copy(self.fair_pca)
         if self.preparation is not None and hasattr(reduction, "feature_names_in_"):
             del reduction.feature_names_in_
         return reduction
-
-    def prepare(self, table: Any) -> Any:
-        """The columns of numbers that are reduced: encoded and scaled."""
-        return table if self.preparation is None else self.preparation.apply(table)
 
     def inverse_transform(self, reduced: ArrayLike) -> Array:
         """Bring reduced rows back to the encoded columns, in their own units.
@@ -308,12 +274,14 @@ def save_model(
     path: str | Path,
     *,
     preparation: Preparation | None = None,
-    baselines: bool | None = None,
 ) -> None:
     """Write a fitted FairPCA to a file that holds no code.
 
     The file is written beside `path` and then takes its place, so that it is whole or not there.
     It warns where a group has fewer than 5 rows; docs/privacy.md says what a model file reveals.
+    The subspaces of the training rows, with which ``audit(…, baseline="training")`` measures
+    others, are kept unless a group has fewer than 5 rows: the own subspace of a group of one row is
+    that row.
 
     Parameters
     ----------
@@ -324,10 +292,6 @@ def save_model(
     preparation : Preparation, default=None
         What made the columns it was fitted on. None takes them as they are: by name, if the fit
         was on a data frame.
-    baselines : bool, default=None
-        Whether to write the subspaces of the training rows, `FairPCA.baselines_`, with which
-        ``audit(…, baseline="training")`` measures others. None does where that takes at most 1 MB
-        and no group has fewer than 5 rows: the own subspace of a group of one row is that row.
 
     See Also
     --------
@@ -337,11 +301,10 @@ def save_model(
     --------
     See `load_model`.
     """
-    parts = _parts(fitted, preparation, baselines)
+    write_model(fitted, path, preparation)
     table = fitted.group_table_
     groups = [label_text(label, table.group_names) for label in table.labels]
     warn_of_small_groups("model file", groups, table.count)
-    _FILE.write(path, *parts)
 
 
 def load_model(path: str | Path) -> FairModel:
@@ -389,9 +352,9 @@ def load_model(path: str | Path) -> FairModel:
     >>> model.fair_pca.certificate_.status
     'optimal'
     """
-    header, arrays = _FILE.read(path)
+    found = _FILE.read(path)
     with taking_for_damage(repr(str(path))):
-        return _restored(schema.read(SCHEMA, header, arrays, {}))
+        return _restored(found)
 
 
 def _restored(found: dict[str, Any]) -> FairModel:
@@ -414,10 +377,7 @@ def _restored(found: dict[str, Any]) -> FairModel:
         group_losses=table.loss,
         disparities=table.disparity,
         certificate=certificate,
-        is_ordered=found["nesting"] is not None,
     )
-    if found["nesting"] is not None:
-        fair.nesting_ = NestingTable(**found["nesting"], measure=certificate.measure)
     fair.baselines_ = None
     if found["baselines"] is not None:
         bases = found["baselines"]
@@ -431,20 +391,11 @@ def _restored(found: dict[str, Any]) -> FairModel:
         made, d = len(preparation.feature_names), fair.n_features_in_
         require(made == d, f"its columns become {made}, and its components are of {d}")
     str(certificate)  # whose parts must make sentences
-    return FairModel(fair, preparation, found["certificate_text"])
+    return FairModel(fair, preparation)
 
 
 def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | None = None) -> None:
     """`save_model` without its warning, for callers that have said it in their own words."""
-    _FILE.write(path, *_parts(fitted, preparation, None))
-
-
-def _parts(
-    fitted: FairPCA, preparation: Preparation | None, baselines: bool | None
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays of a fit, once it is one that can be kept."""
-    if baselines is not None:
-        check_flag("baselines", baselines)
     if not isinstance(fitted, FairPCA):
         raise TypeError(f"Only a FairPCA can be saved, not a {type(fitted).__name__}.")
     check_is_fitted(fitted)
@@ -463,34 +414,24 @@ def _parts(
             f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
             f"on {fitted.n_features_in_}."
         )
-    kept_baselines = baselines_of(fitted) if baselines else None
-    if baselines is None and fitted.baselines_ is not None:
-        small = fitted.baselines_.nbytes <= _SMALL_BASELINES
-        # With the variance of a group of one row, its own subspace gives that row away.
-        many = bool((fitted.group_table_.count >= MIN_ROWS).all())
-        kept_baselines = fitted.baselines_ if small and many else None
+    # With the variance of a group of one row, its own subspace gives that row away.
+    many = bool((fitted.group_table_.count >= MIN_ROWS).all())
     parameters: dict[str, Any] = {}
-    left_out: dict[str, str] = {}
     for name, value in fitted.get_params(deep=False).items():
-        try:
+        with suppress(TypeError):
             parameters[name] = _kept(value)
-        except TypeError:
-            left_out[name] = repr(value)
     table = fitted.group_table_
     source = {
         **{name: getattr(fitted, f"{name}_") for name in _ATTRIBUTES},
         "feature_names": names if names is None else names.tolist(),
         "parameters": parameters,
-        "left_out": left_out,
         "groups": replace(table, labels=tuple(map(_writable, table.labels))),
         "solution": fitted.solution_,
         "certificate": fitted.certificate_,
-        "certificate_text": str(fitted.certificate_),
-        "nesting": getattr(fitted, "nesting_", None),
-        "baselines": kept_baselines,
+        "baselines": fitted.baselines_ if many else None,
         "preparation": preparation,
     }
-    return schema.written(SCHEMA, source)
+    _FILE.write(path, source)
 
 
 def _writable(label: Hashable) -> Hashable:

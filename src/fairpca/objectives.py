@@ -179,114 +179,8 @@ class TotalLoss:
 
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``-2 A U``."""
-        return -2.0 * _product(problem.total_matrix, basis)
-
-
-@dataclass(frozen=True)
-class SmallestVariance:
-    """Minus the variance that the group which keeps least keeps (max-min fairness).
-
-    Parameters
-    ----------
-    name : str, default="smallest variance"
-        How it is called in histories.
-
-    See Also
-    --------
-    fairpca.ParetoDescent, fairpca.objectives.Objective
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import GroupMoments, Problem
-    >>> from fairpca.objectives import SmallestVariance
-    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
-    >>> round(SmallestVariance().value(problem, np.array([[0.8], [0.6]])), 4)
-    -0.36
-    """
-
-    name: str = "smallest variance"
-
-    def value(self, problem: Problem, basis: Array) -> float:
-        """Minus the smallest ``tr(A_i P)``."""
-        return -float(problem.kept(basis).min())
-
-    def gradient(self, problem: Problem, basis: Array) -> Array:
-        """That of the group which keeps least; where groups tie, of the first of them."""
-        return -2.0 * _product(problem.matrices[problem.kept(basis).argmin()], basis)
-
-
-@dataclass(frozen=True)
-class NashObjective:
-    """Minus the sum of the logarithms of what the groups keep (Nash social welfare).
-
-    Parameters
-    ----------
-    name : str, default="Nash welfare"
-        How it is called in histories.
-
-    See Also
-    --------
-    fairpca.ParetoDescent, fairpca.objectives.Objective
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import GroupMoments, Problem
-    >>> from fairpca.objectives import NashObjective
-    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
-    >>> round(NashObjective().value(problem, np.array([[0.8], [0.6]])), 4)
-    -0.7293
-    """
-
-    name: str = "Nash welfare"
-
-    def value(self, problem: Problem, basis: Array) -> float:
-        """``-sum_i log tr(A_i P)``."""
-        return -float(np.log(problem.kept(basis)).sum())
-
-    def gradient(self, problem: Problem, basis: Array) -> Array:
-        """``-2 sum_i A_i U / tr(A_i P)``."""
-        return -2.0 * _product(problem.weighted_sum(1.0 / problem.kept(basis)), basis)
-
-
-@dataclass(frozen=True)
-class LossDifference:
-    """Squared differences of the groups' plain losses, whatever they would lose by themselves.
-
-    Parameters
-    ----------
-    name : str, default="loss difference"
-        How it is called in histories.
-
-    See Also
-    --------
-    fairpca.ParetoDescent, fairpca.objectives.Objective
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import GroupMoments, Problem
-    >>> from fairpca.objectives import LossDifference
-    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
-    >>> round(LossDifference().value(problem, np.array([[0.8], [0.6]])), 4)
-    3.38
-    """
-
-    name: str = "loss difference"
-
-    def value(self, problem: Problem, basis: Array) -> float:
-        """Half the sum of ``(loss_i - loss_j)^2`` over all pairs."""
-        losses = problem.traces - problem.kept(basis)
-        return 0.5 * len(losses) * float(np.square(losses - losses.mean()).sum())
-
-    def gradient(self, problem: Problem, basis: Array) -> Array:
-        """``-2 k sum_i (loss_i - mean) A_i U``."""
-        losses = problem.traces - problem.kept(basis)
-        return -2.0 * len(losses) * _product(problem.weighted_sum(losses - losses.mean()), basis)
+        gradient: Array = -2.0 * (problem.total_matrix @ basis)
+        return gradient
 
 
 @dataclass(frozen=True)
@@ -322,7 +216,8 @@ class MeanDistance:
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``2 M^T M U`` with the means, minus their average, as rows of ``M / sqrt(k)``."""
         offsets = self._offsets(problem)
-        return 2.0 * _product(offsets.T, offsets @ basis)
+        gradient: Array = 2.0 * (offsets.T @ (offsets @ basis))
+        return gradient
 
     @staticmethod
     def _offsets(problem: Problem) -> Array:
@@ -330,11 +225,6 @@ class MeanDistance:
         # Over all pairs, squared differences sum to k times the squared deviations.
         offsets: Array = np.sqrt(len(means)) * (means - means.mean(axis=0))
         return offsets
-
-
-def _product(matrix: Array, basis: Array) -> Array:
-    product: Array = matrix @ basis
-    return product
 
 
 Tangent = Callable[[Array, Array], Array]
@@ -569,13 +459,10 @@ __all__ = [
     "FEW_GROUPS",
     "PENALTIES",
     "Differences",
-    "LossDifference",
     "MeanDistance",
-    "NashObjective",
     "Objective",
     "PaperObjectives",
     "SeparateObjectives",
-    "SmallestVariance",
     "TotalLoss",
     "adjacent_differences",
     "descent_direction",

@@ -38,9 +38,6 @@ class Solution:
         Why the solver stopped.
     history : dict
         What the solver recorded on its way.
-    is_ordered : bool
-        Whether the order of the basis has a meaning, as that of nested subspaces has: components
-        keep it then.
     retention : array of shape (n_dimensions,) or None
         What is kept of the variance along each column of the basis, where a solver uses more than
         r columns: between 0 and 1, with sum r. None keeps all.
@@ -71,7 +68,6 @@ class Solution:
     message: str
     history: dict[str, Any] = field(default_factory=dict)
     retention: Array | None = None
-    is_ordered: bool = False
 
     def __repr__(self) -> str:
         d, r = self.basis.shape

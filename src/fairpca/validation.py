@@ -284,12 +284,6 @@ def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) ->
         del estimator.feature_names_in_
 
 
-def numeric_columns(X: Any) -> list[Any]:
-    """Names of the columns of a data frame of pandas that surely hold numbers."""
-    types = zip(X.columns, X.dtypes, strict=True)
-    return [name for name, dtype in types if str(dtype) != "object" and _is_numeric(dtype)]
-
-
 def refuse_text_columns(X: Any) -> None:
     """Raise ValueError if columns hold no numbers."""
     names: list[Any] = []

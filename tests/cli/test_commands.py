@@ -533,20 +533,6 @@ def test_dimensions(text, value):
     assert type(_options.parse_dimension(text)) is type(value)
 
 
-def test_nested_components_and_what_they_cost(folder, capsys):
-    options = ["people.csv", "--sensitive", "sex", "--n-components"]
-    nested = ["--criterion", "minmax", "--nested"]
-    assert main(["fit", *options, "3", *nested, "--model", "m.fairpca", "--json"]) == 0
-    nesting = json.loads(capsys.readouterr().out)["nesting"]
-    assert nesting["components"] == [1, 2, 3]
-    assert min(nesting["price"]) >= 0.0
-    assert main(["fit", *options, "2", *nested]) == 0
-    assert "free optimum" in capsys.readouterr().out
-    assert load_model("m.fairpca").fair_pca.nesting_.to_dict() == nesting
-    for words in (["--criterion", "equal"], ["--criterion", "balanced"], ["--bound", "1"]):
-        complaint(capsys, ["fit", *options, "2", "--nested", *words], "nested")
-
-
 def write_one_small_group():
     """The file small.csv of two groups, one of them of 20 rows."""
     rng = np.random.default_rng(0)

@@ -31,7 +31,6 @@ COMMANDS = (
         "m.fairpca",
         "--criterion",
         "minmax",
-        "--nested",
         "--force",
     ],
     ["transform", "two.csv", "--model", "m.fairpca", "--output", "r.csv", "--force"],

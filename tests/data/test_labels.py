@@ -1,4 +1,4 @@
-"""Labels: ordered categories, groups that overlap, numbers that are no groups, texts."""
+"""Labels: categories, groups that overlap, numbers that are no groups, texts."""
 
 import numpy as np
 import pandas as pd
@@ -8,13 +8,10 @@ import pytest
 
 from fairpca.groups import (
     ALL,
-    MISSING,
     encode_groups,
     grouping_of,
-    merged_orders,
     n_partitions,
     overlapping,
-    sorted_labels,
 )
 from fairpca.text import distinct_texts, label_text
 
@@ -25,52 +22,31 @@ WORDS = ["high", "low", "high", "middle", "low"]
 PAIRS = (("f", "b"), ("f", "w"), ("m", "w"))
 
 
-# --- Ordered categories -------------------------------------------------------
+def categories(words):
+    return pd.Categorical(words, ORDER, ordered=True)
 
 
-def ordered(words, order=ORDER):
-    return pd.Categorical(words, order, ordered=True)
+# --- Categories ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "convert",
     [
-        ordered,
-        lambda words: pd.Series(ordered(words), name="level"),
-        lambda words: pd.DataFrame({"level": ordered(words)}),
-        lambda words: {"level": ordered(words)},
+        categories,
+        lambda words: pd.Series(categories(words), name="level"),
+        lambda words: pd.DataFrame({"level": categories(words)}),
+        lambda words: {"level": categories(words)},
         lambda words: pl.Series("level", words, dtype=pl.Enum(ORDER)),
         lambda words: pl.DataFrame({"level": pl.Series(words, dtype=pl.Enum(ORDER))}),
-        lambda words: pa.Table.from_pandas(pd.DataFrame({"level": ordered(words)})),
-        lambda words: pa.Array.from_pandas(ordered(words)),
+        lambda words: pa.Table.from_pandas(pd.DataFrame({"level": categories(words)})),
+        lambda words: pa.Array.from_pandas(categories(words)),
     ],
     ids="Categorical,Series,frame,dict,Enum,polars,arrow table,arrow array".split(","),
 )
-def test_ordered_categories_keep_their_order(convert):
+def test_categories_are_sorted_as_other_labels_are(convert):
     groups = encode_groups(convert(WORDS), 5)
-    assert groups.labels == tuple(ORDER)
+    assert groups.labels == tuple(sorted(ORDER))
     assert [groups.labels[code] for code in groups.codes] == WORDS
-    assert groups.orders == (tuple(ORDER),)
-    few = encode_groups(convert(["high", "low"]), 2)
-    assert few.labels == ("low", "high")
-
-
-def test_categories_without_an_order_are_sorted():
-    groups = encode_groups(pd.Categorical(WORDS, ORDER), 5)
-    assert groups.labels == ("high", "low", "middle")
-    assert groups.orders is None
-
-
-def test_intersections_follow_the_order_of_each_column_and_missing_values_come_last():
-    frame = pd.DataFrame({"sex": list("mfmfm"), "level": ordered([*WORDS[:4], None])})
-    groups = encode_groups(frame, 5, "group")
-    assert groups.labels == (
-        ("f", "low"),
-        ("f", "middle"),
-        ("m", "high"),
-        ("m", MISSING),
-    )
-    assert groups.orders == (None, tuple(ORDER))
 
 
 def test_bins_of_pandas_become_texts_in_their_order():
@@ -83,15 +59,6 @@ def test_bins_of_pandas_become_texts_in_their_order():
         "(30, 60]",
         "(30, 60]",
     ]
-
-
-def test_orders_of_parts_are_merged():
-    assert merged_orders((("low", "high"),), (("low", "middle", "high"),)) == (tuple(ORDER),)
-    assert merged_orders((("low", "middle"),), (("middle", "high"),)) == (tuple(ORDER),)
-    assert merged_orders(None, (None, ("a", "b"))) == (None, ("a", "b"))
-    assert merged_orders((None, ("a",)), ((), ("a", "b"))) == ((), ("a", "b"))
-    with refused(ValueError, "different orders"):
-        merged_orders((("low", "high"),), (("high", "low"),))
 
 
 # --- Numbers that are no groups -----------------------------------------------
@@ -217,13 +184,6 @@ def test_groups_that_overlap_already():
     for other in ("both", None):
         with refused(ValueError, "overlap already"):
             overlapping(marginal, other)
-
-
-def test_marginals_keep_the_order_of_categories():
-    pairs = tuple((sex, level) for sex in "fm" for level in ORDER)
-    labels, _ = overlapping(pairs, "marginals", (None, tuple(ORDER)))
-    assert labels[2:] == ((ALL, "low"), (ALL, "middle"), (ALL, "high"))
-    assert sorted_labels(reversed(labels), (None, tuple(ORDER))) == labels
 
 
 def test_a_label_that_stands_for_something_else_is_refused():

@@ -22,7 +22,6 @@ from fairpca.metrics import (
     held_out_losses,
     reconstruction_error,
 )
-from fairpca.plotting import BiplotDisplay
 from fairpca.report import report
 
 from texts import refused
@@ -52,7 +51,6 @@ LABELLED = {
         FairPCA(1, criterion="minmax"), X, dimensions=[1], sensitive_features=g, cv=2
     ),
     "report": lambda g: report(X, sensitive_features=g, n_components=2, n_resamples=0),
-    "biplot": lambda g: BiplotDisplay.from_estimator(FAIR, X, sensitive_features=g),
 }
 
 WEIGHTED = {

@@ -199,7 +199,6 @@ def test_clone_and_parameters():
     expected = {
         "n_components": 2,
         "criterion": criterion,
-        "nested": False,
         "solver": solver,
         "whiten": True,
         "groups": "both",

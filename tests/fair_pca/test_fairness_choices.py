@@ -169,8 +169,6 @@ def test_bounds_hold_by_label_in_order_and_for_all():
         ),
         ({"criterion": AtMost(1.0, "gain")}, "measure 'disparity' 'gain'"),
         ({"criterion": Equal(measure=None)}, "measure 'disparity' None"),
-        ({"nested": 3}, "nested True"),
-        ({"nested": True, "criterion": "balanced"}, "criterion=MinMax() without max_extra_loss"),
         (
             {"criterion": MinMax(max_extra_loss=-0.1)},
             "max_extra_loss at least 0",
@@ -231,7 +229,6 @@ def test_pareto_descent_is_judged_by_equality_whatever_the_criterion():
         {"criterion": AtMost({"a": 20.0, "b": np.inf, "c": 20.0})},
         {"criterion": AtMost([20.0, np.inf, 20.0], "loss")},
         {"criterion": MinMax(max_extra_loss=0.05)},
-        {"nested": True, "criterion": "minmax"},
         {"criterion": Equal(tolerance=1.0)},
         {"criterion": Balanced()},
         {"criterion": "balanced"},
@@ -250,9 +247,6 @@ def test_choices_survive_the_model_file(tmp_path, choices):
     assert kept == given
     assert str(again.certificate_) == str(fair.certificate_)
     assert_allclose(again.transform(X), fair.transform(X))
-    assert hasattr(again, "nesting_") == hasattr(fair, "nesting_")
-    if fair.nested:
-        assert str(again.nesting_) == str(fair.nesting_)
     refitted = again.fit(X, sensitive_features=groups)
     assert_allclose(refitted.components_, fair.components_, atol=1e-8)
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import zipfile
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -21,6 +20,7 @@ from fairpca import AtMost, Equal, ExactSolver, FairPCA, MinMax, audit
 from fairpca.files.atomic import replacing
 from fairpca.model_file import VERSION, load_model, save_model
 from fairpca.tables.preparation import Preparation
+from studies.file_mutations import with_header
 
 from hostile import HOSTILE
 from texts import refused
@@ -72,14 +72,9 @@ def saved(fitted, tmp_path):
     return path
 
 
-def rewritten(path, change, name="header.json"):
-    """The file with one member changed, and nothing else."""
-    with zipfile.ZipFile(path) as archive:
-        members = {member: archive.read(member) for member in archive.namelist()}
-    members[name] = change(members[name])
-    with zipfile.ZipFile(path, "w") as archive:
-        for member, data in members.items():
-            archive.writestr(member, data)
+def rewritten(path, change):
+    """The file with its header changed, a checksum that fits, and nothing else."""
+    path.write_bytes(with_header(change)(path.read_bytes()))
 
 
 # Preparation
@@ -199,9 +194,9 @@ def test_everything_comes_back(fitted, saved):
     for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
         np.testing.assert_array_equal(getattr(back, name), getattr(fair, name))
     assert back.get_params() == fair.get_params()
-    assert str(model.group_table) == str(fair.group_table_)
-    assert model.group_table.labels == fair.group_table_.labels
-    assert model.certificate_text == str(back.certificate_) == str(fair.certificate_)
+    assert str(model.fair_pca.group_table_) == str(fair.group_table_)
+    assert model.fair_pca.group_table_.labels == fair.group_table_.labels
+    assert str(back.certificate_) == str(fair.certificate_)
     assert repr(back.solution_) == repr(fair.solution_)
     assert vars(back.certificate_).keys() == vars(fair.certificate_).keys()
     for name, value in vars(fair.certificate_).items():
@@ -278,9 +273,6 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     assert back.group_table_.labels == fair.group_table_.labels
     assert back.solver == "exact"
     assert back.criterion.tolerance == 0.5
-    with zipfile.ZipFile(tmp_path / "m.fairpca") as archive:
-        left_out = json.loads(archive.read("header.json"))["left_out"]
-        assert left_out["solver"] == repr(ExactSolver(n_starts=3))
     own = type("OwnCriterion", (MinMax,), {})()  # of which a file can name no class
     with refused(ValueError, "OwnCriterion"):
         save_model(FairPCA(2, criterion=own).fit(X, sensitive_features=table), tmp_path / "n")
@@ -288,11 +280,11 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     save_model(
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=dates), tmp_path / "m.fairpca"
     )
-    back = load_model(tmp_path / "m.fairpca").group_table
+    back = load_model(tmp_path / "m.fairpca").fair_pca.group_table_
     assert back.labels == (date(2020, 1, 1), date(2021, 1, 1))
     ages = pd.cut(np.arange(120), 2)
     save_model(FairPCA(2).fit(X, sensitive_features=ages), tmp_path / "m.fairpca")
-    back = load_model(tmp_path / "m.fairpca").group_table
+    back = load_model(tmp_path / "m.fairpca").fair_pca.group_table_
     assert back.labels == tuple(map(str, ages.categories))  # as no file has intervals
 
 
@@ -326,7 +318,7 @@ def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
     save_model(fair, tmp_path / "m.fairpca", preparation=preparation)
     model = load_model(tmp_path / "m.fairpca")
     assert model.columns == (*HOSTILE, "text")
-    assert set(model.group_table.labels) == set(HOSTILE)
+    assert set(model.fair_pca.group_table_.labels) == set(HOSTILE)
     assert model.transform(frame).shape == (80, 3)
     with refused(ValueError, "lacks") as caught:
         model.transform(frame[["text"]])
@@ -334,9 +326,11 @@ def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
     assert len(str(caught.value)) < 400
 
 
-def test_numpy_can_read_the_arrays(fitted, saved):
-    with np.load(saved, allow_pickle=False) as arrays:
-        np.testing.assert_array_equal(arrays["components"], fitted[2].components_)
+def test_the_header_is_text_and_numbers_follow(fitted, saved):
+    first, header, numbers = saved.read_bytes().split(b"\n", 2)
+    assert first.startswith(b"fairpca model 1 ")
+    assert "sex" in json.loads(header)["preparation"]["sensitive"]
+    assert fitted[2].components_.tobytes() in numbers
 
 
 def test_what_cannot_be_saved(fitted, tmp_path):
@@ -353,44 +347,27 @@ def test_what_cannot_be_saved(fitted, tmp_path):
 
 def test_foreign_files_are_refused(saved, tmp_path):
     foreign = tmp_path / "foreign.fairpca"
-    with zipfile.ZipFile(saved) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    with zipfile.ZipFile(tmp_path / "packed.fairpca", "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
     np.savez(tmp_path / "arrays.npz", np.eye(2))
     contents = [b"", b"age,sex\n1,f\n", b"\x80\x04}q\x00.", (tmp_path / "arrays.npz").read_bytes()]
-    contents.append((tmp_path / "packed.fairpca").read_bytes())
+    contents.append(saved.read_bytes().replace(b"fairpca model", b"another model", 1))
     for content in contents:
         foreign.write_bytes(content)
         with refused(ValueError, "foreign.fairpca'", "no fairpca model"):
             load_model(foreign)
-    rewritten(saved, lambda data: data.replace(b"fairpca model", b"another model"))
-    with refused(ValueError, "model.fairpca'", "no fairpca model"):
-        load_model(saved)
     with pytest.raises(FileNotFoundError):
         load_model(tmp_path / "absent.fairpca")
 
 
 def test_a_newer_version_is_refused(saved):
-    newer = f'"version": {VERSION + 1}'.encode()
-    rewritten(saved, lambda data: data.replace(f'"version": {VERSION}'.encode(), newer))
+    written, newer = (f"model {version} ".encode() for version in (VERSION, VERSION + 1))
+    saved.write_bytes(saved.read_bytes().replace(written, newer, 1))
     with refused(ValueError, "model.fairpca'", f"version {VERSION + 1}", "newer"):
         load_model(saved)
 
 
-def loaded_or_refused(path):
-    try:
-        return load_model(path), None
-    except ValueError as error:
-        return None, str(error)
-
-
-def test_every_cut_and_every_changed_byte_is_noticed_or_harmless(fitted, saved):
-    """A damaged file is refused in one sentence with its name, or gives the same numbers."""
-    frame, _, fair = fitted
+def test_every_cut_and_every_changed_byte_is_noticed(saved):
+    """A damaged file is refused in one sentence with its name."""
     whole = saved.read_bytes()
-    expected = load_model(saved).transform(frame)
     rng = np.random.default_rng(0)
     cuts = [whole[:end] for end in rng.integers(2, len(whole), 100)]
     changed = []
@@ -398,50 +375,29 @@ def test_every_cut_and_every_changed_byte_is_noticed_or_harmless(fitted, saved):
         damaged = bytearray(whole)
         damaged[position] ^= 1 << int(rng.integers(8))
         changed.append(bytes(damaged))
-    refused = 0
     for damaged in [*cuts, *changed]:
         saved.write_bytes(damaged)
-        model, message = loaded_or_refused(saved)
-        if model is None:
-            refused += 1
-            assert "model.fairpca' is " in message
-            assert "\n" not in message
-        else:
-            np.testing.assert_array_equal(model.transform(frame), expected)
-            assert str(model.group_table) == str(fair.group_table_)
-    assert refused > 350
+        with pytest.raises(ValueError, match=r"model\.fairpca' (is|has)") as caught:
+            load_model(saved)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda header: header.pop("groups"),
-        lambda header: header.update(preparation=None, checksums={}),
+        lambda header: header.update(preparation=None, arrays={}),
         lambda header: header["preparation"]["columns"].pop(),
         lambda header: header["preparation"]["columns"][0].update(kind="pickle"),
         lambda header: header["groups"]["labels"].append("more"),
         lambda header: header["parameters"].update(unknown=1),
-        lambda header: header["checksums"].update(mean="0" * 64),
-        lambda header: header["checksums"].update(absent="0" * 64),
+        lambda header: header["arrays"].update(mean=[7]),
+        lambda header: header["arrays"].update(absent=[0]),
         lambda header: header["certificate"].update(value=[]),
-        lambda header: header.update(version="one"),
     ],
 )
 def test_headers_that_do_not_fit_the_arrays_are_refused(saved, change):
-    def changed(data):
-        header = json.loads(data)
-        change(header)
-        return json.dumps(header).encode()
-
-    rewritten(saved, changed)
-    with refused(ValueError, "model.fairpca'", "damaged"):
-        load_model(saved)
-
-
-def test_object_arrays_are_refused(saved, tmp_path):
-    np.save(tmp_path / "evil.npy", np.array([{}], dtype=object), allow_pickle=True)
-    evil = (tmp_path / "evil.npy").read_bytes()
-    rewritten(saved, lambda _: evil, "mean.npy")
+    rewritten(saved, change)
     with refused(ValueError, "model.fairpca'", "damaged"):
         load_model(saved)
 
@@ -467,14 +423,11 @@ def test_a_failure_while_writing_leaves_what_was_there(tmp_path, failure):
 
 def test_a_model_that_fails_in_the_middle_leaves_the_old_one(fitted, saved, monkeypatch):
     before = saved.read_bytes()
-    real = zipfile.ZipFile.writestr
 
-    def full_disk(self, name, data):
-        if name == "mean.npy":
-            raise OSError("no space left")
-        real(self, name, data)
+    def full_disk(file):
+        raise OSError("no space left")
 
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="no space left"):
         save_model(fitted[2], saved, preparation=fitted[1])
     assert saved.read_bytes() == before
@@ -494,34 +447,22 @@ def test_links_stay_links_and_the_mode_is_the_usual_one(tmp_path):
 # --- The subspaces of the training rows ------------------------------------------
 
 
-def test_subspaces_of_the_training_rows_come_back(tmp_path, monkeypatch):
+def test_subspaces_of_the_training_rows_come_back(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5)) * [3, 2, 2, 1, 1]
     groups = rng.integers(0, 2, (200, 2)).astype(str)
     fair = FairPCA(2, groups="both", criterion="minmax").fit(X, sensitive_features=groups)
     path = tmp_path / "model.fairpca"
 
-    def restored(**choices):
-        save_model(fair, path, **choices)
-        return load_model(path).fair_pca
-
+    save_model(fair, path)
+    back = load_model(path).fair_pca
     given = {"sensitive_features": groups[::-1], "baseline": "training"}
-    back = restored()
     np.testing.assert_array_equal(back.baselines_.own_bases, fair.baselines_.own_bases)
     assert str(audit(back, X, **given)) == str(audit(fair, X, **given))
-    size = path.stat().st_size
-    without = restored(baselines=False)
-    assert without.baselines_ is None
-    assert path.stat().st_size < size
+    fair.baselines_ = None
+    save_model(fair, path)
     with refused(ValueError, "without them"):
-        audit(without, X, **given)
-    with refused(ValueError, "without them"):
-        save_model(without, path, baselines=True)
-    with refused(ValueError, "baselines"):
-        save_model(fair, path, baselines="yes")
-    monkeypatch.setattr("fairpca.model_file._SMALL_BASELINES", 10)
-    assert restored().baselines_ is None
-    assert restored(baselines=True).baselines_ is not None
+        audit(load_model(path).fair_pca, X, **given)
 
 
 def test_subspaces_of_another_shape_are_taken_for_damage(tmp_path):

@@ -2,10 +2,8 @@
 
 import datetime
 import decimal
-import json
 import os
 import tracemalloc
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -15,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import GroupMoments
 from fairpca.groups import MISSING
 from fairpca.model_file import load_model
+from studies.file_mutations import with_header
 
 from texts import refused
 
@@ -108,54 +107,31 @@ def test_a_file_cut_anywhere_is_refused_in_one_sentence(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def test_a_changed_byte_anywhere_is_noticed_or_without_effect(tmp_path):
+def test_a_changed_byte_anywhere_is_noticed(tmp_path):
     path = tmp_path / "a.moments"
-    rows = np.random.default_rng(0).normal(size=(40, 20))  # so that most of the file is numbers
-    moments = GroupMoments.from_rows(rows, ["f", "m"] * 20)
-    moments.save(path)
+    GroupMoments.from_rows(RNG_ROWS, ["f", "m"] * 20).save(path)
     data = path.read_bytes()
-    noticed = 0
-    places = range(0, len(data), 41)
-    for place in places:
+    for place in range(0, len(data), 41):
         path.write_bytes(data[:place] + bytes([data[place] ^ 0x11]) + data[place + 1 :])
-        try:
-            loaded = GroupMoments.load(path)
-        except ValueError:
-            noticed += 1
-        else:  # dates and the like in the archive's own directory
-            assert_identical(loaded, moments)
-    assert noticed > 0.9 * len(places)
-
-
-def rewritten(path, change):
-    """The archive with its header changed, as another program could write it."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    header = json.loads(members["header.json"])
-    change(header)
-    members["header.json"] = json.dumps(header).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+        with pytest.raises(ValueError, match=r"a\.moments' (is|has)"):
+            GroupMoments.load(path)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda h: h.update(version=2), "version 2 newer"),
-        (lambda h: h.update(format="fairpca model"), "file moments"),
         (lambda h: h.update(labels=["f"]), "no labels 2 groups"),
         (lambda h: h.update(labels=["f", "f"]), "two groups same label"),
         (lambda h: h.update(labels=[{"pickle": "x"}, "f"]), "parts fit together"),
         (lambda h: h.update(feature_names=["x"]), "feature_names 1 3"),
         (lambda h: h.pop("labels"), "parts fit together"),
-        (lambda h: h["checksums"].pop("mean"), "some parts missing or unknown"),
+        (lambda h: h["arrays"].pop("mean"), "more numbers than its arrays"),
     ],
 )
 def test_other_headers_are_refused(change, words, tmp_path):
     path = tmp_path / "a.moments"
     GroupMoments.from_rows(RNG_ROWS, ["f", "m"] * 20).save(path)
-    rewritten(path, change)
+    path.write_bytes(with_header(change)(path.read_bytes()))
     with refused(ValueError, *words.split()):
         GroupMoments.load(path)
 
@@ -174,13 +150,6 @@ def test_foreign_files_are_refused(tmp_path):
         load_model(path)
     with pytest.raises(FileNotFoundError):
         GroupMoments.load(tmp_path / "c.moments")
-
-
-def test_numpy_reads_the_arrays(tmp_path):
-    moments = GroupMoments.from_rows(RNG_ROWS, ["f", "m"] * 20)
-    moments.save(tmp_path / "a.moments")
-    with np.load(tmp_path / "a.moments") as arrays:
-        np.testing.assert_array_equal(arrays["scatter"], moments.scatter)
 
 
 # --- Standardised columns -----------------------------------------------------
@@ -272,11 +241,10 @@ def test_bytes_that_are_damaged_or_no_moments_are_refused():
     data = moments.to_bytes()
     with refused(ValueError, "sent", "no file of moments"):
         GroupMoments.from_bytes(b"moments")
-    for end in range(2, len(data), 7):
+    for end in range(data.index(b"\n") + 1, len(data), 7):
         with refused(ValueError, "sent", "damaged"):
             GroupMoments.from_bytes(data[:end])
-    middle = data.index(b"scatter.npy") + 200
-    changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+    changed = data[:-20] + bytes([data[-20] ^ 1]) + data[-19:]
     with refused(ValueError, "sent", "damaged"):
         GroupMoments.from_bytes(changed)
     endless = GroupMoments(

@@ -204,9 +204,7 @@ def training_losses(fitted_rows, fitted_groups, rows, r):
     return own, errors(fitted_rows), np.square(rows - mean).sum(axis=1)
 
 
-@pytest.mark.parametrize(
-    "choices", [{}, {"criterion": "balanced"}, {"criterion": "minmax", "nested": True}]
-)
+@pytest.mark.parametrize("choices", [{}, {"criterion": "balanced"}])
 @pytest.mark.parametrize("kind", ["array", "csr", "frame", "weights"])
 def test_losses_against_the_subspaces_of_the_training_rows(choices, kind):
     X, groups = people()

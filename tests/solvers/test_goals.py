@@ -270,7 +270,7 @@ def test_where_nothing_else_is_allowed_the_least_loss_is_proven_optimal(
             np.bincount(groups, ((lost @ basis) ** 2).sum(axis=1)) / sizes for basis in (pca, best)
         ]
         assert_allclose(certificate.change_from_pca, kept[0] - kept[1], atol=1e-7 * kept[0].max())
-        assert ("as with PCA" in str(certificate.statements())) == (centering == "global")
+        assert certificate.change_from_pca.any() == (centering != "global")
         assert problem.dual_bound(certificate.multipliers) == certificate.lower_bound
 
 

@@ -295,7 +295,6 @@ def test_equality_of_what_two_groups_keep_is_found_where_pca_loses_next_to_nothi
         {"criterion": MinMax(max_extra_loss=0.05)},
         {"criterion": SoftMinMax("share_kept", max_extra_loss=0.01)},
         {"criterion": "soft"},
-        {"criterion": "minmax", "nested": True},
         {"criterion": "minmax", "solver": "pareto"},
         {"criterion": "equal", "solver": "sdp"},
     ],

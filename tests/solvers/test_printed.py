@@ -12,7 +12,7 @@ from fairpca import GroupMoments, ParetoDescent, Problem
 from fairpca._linalg.dense import polar_factor
 from fairpca.datasets import load_adult, load_credit
 from fairpca.objectives import PaperObjectives
-from fairpca.solvers.pareto import _appendix_alpha
+from fairpca.solvers.pareto import ARMIJO, _appendix_alpha
 
 from printed import pareto_fair_pca
 from problems import random_problem
@@ -63,7 +63,7 @@ def run_both(table, start, r, **choices):
         psi=choices.get("penalty", "squared"),
         alpha=_appendix_alpha(problem, each_pair=alpha == "pairs") if alpha else 0.0,
         means=loss == "mean",
-        beta=ours.armijo if choices.get("step") == "equation 16" else None,
+        beta=ARMIJO if choices.get("step") == "equation 16" else None,
     )
     (run,) = solution.history["runs"]
     vector = ours._vector(problem)
@@ -143,7 +143,7 @@ def test_equation_16_is_tested_before_the_projection():
 
     def falls(length):
         trial = vector.values(problem, start + length * direction)
-        return (trial <= values + solver.armijo * length * slopes).all()
+        return (trial <= values + ARMIJO * length * slopes).all()
 
     assert falls(eta)
     assert eta == 0.5 or not falls(2 * eta)

@@ -110,16 +110,11 @@ def test_a_cluster_gives_the_fit_on_all_rows(client):
     reference = FairPCA(2, criterion="minmax").fit(
         FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
     )
-    given = FairPCA(2, criterion="minmax").fit(
-        frame[NAMES], sensitive_features=frame["age"], sample_weight=frame["w"]
-    )
     named = FairPCA(2, criterion="minmax").fit(
         frame.drop(columns="sex"), sensitive_features=["age"], sample_weight="w"
     )
-    moments = read_moments(
-        frame, features=NAMES, sensitive_features="age", sample_weight=frame["w"]
-    )
-    for fair in (given, named, FairPCA(2, criterion="minmax").fit_moments(moments)):
+    moments = read_moments(frame, features=NAMES, sensitive_features="age", sample_weight="w")
+    for fair in (named, FairPCA(2, criterion="minmax").fit_moments(moments)):
         assert_same_fit(fair, reference)
         assert fair.feature_names_in_.tolist() == NAMES
 
@@ -129,9 +124,7 @@ def test_folds_are_those_of_all_rows(client):
     reference = FairPCA(2, criterion="soft").fit(
         FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
     )
-    fair = FairPCA(2, criterion="soft").fit(
-        frame[NAMES], sensitive_features=frame["age"], sample_weight=frame["w"]
-    )
+    fair = FairPCA(2, criterion="soft").fit(frame, sensitive_features="age", sample_weight="w")
     assert_same_choice(fair, reference)
     array = FairPCA(2, criterion="soft").fit(
         da.from_array(X, chunks=(37, 2)),
@@ -152,7 +145,7 @@ def test_only_moments_come_from_any_task_and_a_file_is_read_once(client, tmp_pat
     features = [f"x{i}" for i in range(d)]
     fair, sizes = sizes_of_results(
         client,
-        lambda: FairPCA(3, criterion="minmax").fit(frame[features], sensitive_features=frame["g"]),
+        lambda: FairPCA(3, criterion="minmax").fit(frame, sensitive_features="g"),
     )
     assert_same_fit(
         fair, FairPCA(3, criterion="minmax").fit(table[features], sensitive_features=table["g"])
@@ -237,32 +230,10 @@ def test_lengths_that_are_not_known_and_partitions_without_rows(threads):
     frame = spread(12)
     frame = frame[frame["id"].isin(FRAME["id"][kept])]
     assert_same_fit(
-        FairPCA(2, criterion="minmax").fit(frame[NAMES], sensitive_features=frame["age"]), reference
+        FairPCA(2, criterion="minmax").fit(frame[[*NAMES, "age"]], sensitive_features="age"),
+        reference,
     )
     assert len(FairPCA(2, groups=None).fit_transform(frame[NAMES]).compute()) == kept.sum()
-
-
-@pytest.mark.contract
-def test_frames_and_arrays_together(threads):
-    reference = FairPCA(2, criterion="minmax").fit(
-        X, sensitive_features=AGE, sample_weight=FRAME["w"]
-    )
-    frame = spread(6)
-    frame["age"] = frame["age"].astype("category")
-    rows, groups = da.from_array(X, chunks=(200, 6)), da.from_array(AGE, chunks=200)
-    weights = da.from_array(FRAME["w"].to_numpy(), chunks=200)
-    for fair in (
-        FairPCA(2, criterion="minmax").fit(
-            frame[NAMES], sensitive_features=groups, sample_weight=frame["w"]
-        ),
-        FairPCA(2, criterion="minmax").fit(
-            rows, sensitive_features=frame["age"], sample_weight=weights
-        ),
-        FairPCA(2, criterion="minmax").fit(
-            rows, sensitive_features=frame[["age"]], sample_weight=frame["w"]
-        ),
-    ):
-        assert_same_fit(fair, reference)
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -273,7 +244,8 @@ def test_categories_in_frames(known, threads):
         lazy["age"] = lazy["age"].cat.as_unknown()
     reference = FairPCA(2, criterion="minmax").fit(frame[NAMES], sensitive_features=frame["age"])
     assert_same_fit(
-        FairPCA(2, criterion="minmax").fit(lazy[NAMES], sensitive_features=lazy["age"]), reference
+        FairPCA(2, criterion="minmax").fit(lazy[[*NAMES, "age"]], sensitive_features="age"),
+        reference,
     )
 
 
@@ -284,7 +256,6 @@ def test_intersections(threads):
     for moments in (
         read_moments(lazy_rows(), sensitive_features=chunks),
         read_moments(spread(), features=NAMES, sensitive_features=["age", "sex"]),
-        read_moments(spread()[NAMES], sensitive_features=spread()[["age", "sex"]]),
     ):
         assert moments.labels == reference.labels
         assert moments.count.tolist() == reference.count.tolist()
@@ -297,12 +268,12 @@ def test_missing_labels(threads):
     frame.loc[::50, "age"] = None
     lazy = dd.from_pandas(frame, npartitions=5)
     with refused(ValueError, "partitions", "sensitive_features", "missing"):
-        FairPCA(2, criterion="minmax").fit(lazy[NAMES], sensitive_features=lazy["age"])
+        FairPCA(2, criterion="minmax").fit(lazy[[*NAMES, "age"]], sensitive_features="age")
     fair = FairPCA(2, missing_labels="group", criterion="minmax")
     reference = FairPCA(2, missing_labels="group", criterion="minmax").fit(
         frame[NAMES], sensitive_features=frame["age"]
     )
-    assert_same_fit(fair.fit(lazy[NAMES], sensitive_features=lazy["age"]), reference)
+    assert_same_fit(fair.fit(lazy[[*NAMES, "age"]], sensitive_features="age"), reference)
     assert fair.group_table_.labels[-1] == "(missing)"
     some = frame["age"].notna()
     reference = FairPCA(2, criterion="minmax").fit(
@@ -319,13 +290,13 @@ def test_missing_labels(threads):
         fair.fit(dd.from_pandas(frame, npartitions=5), sensitive_features="age")
 
 
-def test_names_orders_and_marginals(threads):
+def test_names_and_marginals(threads):
     order = ["young", "middle", "old"]
     frame = FRAME.assign(age=pd.Categorical(AGE, order, ordered=True))
     lazy = dd.from_pandas(frame, npartitions=5)
     moments = read_moments(lazy, features=NAMES, sensitive_features=["age", "sex"])
     assert moments.group_names == ("age", "sex")
-    assert [label[0] for label in moments.labels[::2]] == order
+    assert [label[0] for label in moments.labels[::2]] == sorted(order)
     options = {"criterion": "minmax", "groups": "marginals"}
     fair = FairPCA(2, **options).fit(
         lazy[[*NAMES, "age", "sex"]], sensitive_features=["age", "sex"]
@@ -334,13 +305,10 @@ def test_names_orders_and_marginals(threads):
         frame[[*NAMES, "age", "sex"]], sensitive_features=["age", "sex"]
     )
     assert_same_fit(fair, expected)
-    assert fair.group_table_.to_dict()["group"][:3] == ["age=young", "age=middle", "age=old"]
+    assert fair.group_table_.to_dict()["group"][:3] == ["age=middle", "age=old", "age=young"]
     np.testing.assert_allclose(
         fair.transform(frame[[*NAMES, "age"]]), expected.transform(frame[NAMES])
     )
-    for rows in (spread(8)[NAMES], da.from_array(X, chunks=(150, 6))):
-        named = read_moments(rows, sensitive_features=spread(8)[["age", "sex"]])
-        assert named.group_names == ("age", "sex")
 
 
 def test_numeric_groups_can_stay_among_the_features(threads):
@@ -425,10 +393,6 @@ def fitted(rows):
             "n_features=6",
         ),
         (
-            lambda: FairPCA(2, criterion="minmax").fit(spread()),
-            "non-numeric 'age', 'sex', 'id'",
-        ),
-        (
             lambda: FairPCA(2, criterion="minmax").fit(spread(), sensitive_features="agee"),
             "no column 'agee'",
         ),
@@ -442,20 +406,19 @@ def fitted(rows):
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(spread()[NAMES], sample_weight=FRAME["w"]),
-            "Series",
+            "names of columns",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
-                spread()[NAMES], sensitive_features=spread(6)["age"]
+                spread()[NAMES], sensitive_features=spread()["age"]
             ),
-            "same partitions",
+            "names of columns",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
-                spread()[NAMES],
-                sensitive_features=dd.from_pandas(FRAME.set_index(FRAME.index + 1), 7)["age"],
+                lazy_rows(), sensitive_features=spread()["age"]
             ),
-            "same partitions",
+            "Dask array Series",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
@@ -479,7 +442,7 @@ def fitted(rows):
         (lambda: FairPCA(1, criterion="minmax").fit(spread()["age"]), "pass data frame"),
         (lambda: FairPCA(2, criterion="minmax").fit(dask.delayed(np.asarray)(X)), "Delayed"),
         (lambda: transform_distributed(fitted(X), X), "ndarray"),
-        (lambda: read_moments(spread(), features=["c", "age"]), "non-numeric 'age'"),
+        (lambda: read_moments(spread(), features=["c", "age"]), "no numbers 'age'"),
         (lambda: read_moments(spread()[["age"]], sensitive_features="age"), "no numeric columns"),
         (lambda: read_moments(lazy_rows(), missing_labels="no"), "missing_labels"),
         (
@@ -555,5 +518,5 @@ def test_columns_with_missing_values_are_named(threads):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
     frame.loc[30, "b"] = np.nan
     rows = dd.from_pandas(frame.assign(group=1), npartitions=2)
-    with refused(ValueError, "one of the partitions", "'b'", "NaN"):
+    with refused(ValueError, "one of the partitions", "'b'", "missing"):
         FairPCA(1).fit(rows, sensitive_features="group")

@@ -89,5 +89,5 @@ def test_what_is_no_table_of_vectors_is_refused():
         of([[0.0, 0.0], [1.0, 2.0]], unit_length=True)
     with refused(ValueError, "'vector'"):
         read_embeddings(table(), "vector")
-    with refused(ValueError, "NaN"):
+    with refused(ValueError, "'embedding 0'", "missing"):
         read_embeddings(pyarrow.table({"embedding": [[np.nan, 1.0], [2.0, 3.0]]}))

@@ -10,7 +10,6 @@ import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -18,12 +17,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairpca import Equal, ExactSolver, FairnessWarning, GroupMoments, Problem, StochasticFairPCA
 from fairpca.certificate import NotCertified
 from fairpca.datasets import load_adult, load_credit
+from fairpca.groups import Groups
 from fairpca.objectives import FEW_GROUPS, PaperObjectives
 from fairpca.sources import RowBatches
-from fairpca.stochastic.batches import ArrayBatches, StreamBatches
-from fairpca.stochastic.tracked import (
-    PART,
-    WHOLE,
+from fairpca.stochastic import (
+    ArrayBatches,
     CentredRows,
     MovingBasis,
     TrackedSubspaces,
@@ -42,7 +40,7 @@ pytestmark = [
 
 @pytest.mark.filterwarnings("ignore:.*here are no groups:fairpca.FairnessWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([StochasticFairPCA(1, max_passes=3)])
+@parametrize_with_checks([StochasticFairPCA(1, n_passes=3)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -87,19 +85,16 @@ def heights_above(problem, basis):
 )
 def test_ten_passes_end_near_the_frontier_and_never_below_it(load, sensitive, r, most):
     X, groups = standardised(load, sensitive)
-    fair = StochasticFairPCA(r, max_passes=10, validation_fraction=0, random_state=1)
+    fair = StochasticFairPCA(r, n_passes=10, random_state=1)
     fair.fit(X, sensitive_features=groups)
     above = heights_above(problem_of(X, groups, r), fair.components_.T)
     assert -1e-9 <= above <= most
     assert fair.group_table_.largest_difference < 0.4 * np.ptp(fair.group_table_.pca_disparity)
-    assert fair.certificate_.lower_bound <= fair.solution_.total_loss
-    assert fair.n_passes_ == 10
-    assert fair.history_ == []
 
 
 def test_own_subspaces_learnt_along_the_way_are_nearly_the_exact_ones():
     X, groups = standardised(load_adult, "race")
-    fair = StochasticFairPCA(5, max_passes=3, validation_fraction=0, certify=False)
+    fair = StochasticFairPCA(5, n_passes=3)
     fair.fit(X, sensitive_features=groups)
     problem = problem_of(X, groups, 5)
     error = fair.group_table_.own_loss / problem.own_losses - 1.0
@@ -117,8 +112,8 @@ def test_own_subspaces_learnt_along_the_way_are_nearly_the_exact_ones():
 def forgetful(follow):
     """Images of the last batch alone."""
 
-    def forget(self, i, rows, kind):
-        follow(self, i, rows, kind)
+    def forget(self, i, rows):
+        follow(self, i, rows)
         self.images[i] = rows.image(self.basis)
 
     return forget
@@ -127,9 +122,9 @@ def forgetful(follow):
 def averaging(follow):
     """Images averaged over batches as they are, without a correction for the way of the basis."""
 
-    def average(self, i, rows, kind):
+    def average(self, i, rows):
         last = self.images[i]
-        follow(self, i, rows, kind)
+        follow(self, i, rows)
         new = rows.image(self.basis)
         self.images[i] = new if last is None else last + self.shares[i] * (new - last)
 
@@ -141,16 +136,16 @@ def test_the_remedy_for_the_bias_of_noisy_directions_is_needed(monkeypatch):
     problem, above, follow = problem_of(X, groups, 5), {}, MovingBasis.follow
     for remedy in (follow, averaging(follow), forgetful(follow)):
         monkeypatch.setattr(MovingBasis, "follow", remedy)
-        fair = StochasticFairPCA(
-            5, batch_size=64, max_passes=1, validation_fraction=0, certify=False
-        )
+        fair = StochasticFairPCA(5, batch_size=64, n_passes=1)
         fair.fit(X, sensitive_features=groups)
         above[remedy.__name__] = heights_above(problem, fair.components_.T)
     assert above["follow"] < 0.5 * above["average"]
     assert above["follow"] < 0.1 * above["forget"]
 
 
-def test_the_direction_of_noisy_gradients_is_wrong_on_average_and_that_of_tracked_ones_is_not():
+def test_the_direction_of_noisy_gradients_is_wrong_on_average_and_that_of_tracked_ones_is_not(
+    monkeypatch,
+):
     """Two objectives of which only one can fall: noise makes the other count."""
     rng = np.random.default_rng(0)
     X, groups = grouped_rows(n=3000, k=2)
@@ -164,13 +159,13 @@ def test_the_direction_of_noisy_gradients_is_wrong_on_average_and_that_of_tracke
         return direction([rows.T @ rows / size for rows in drawn], problem, basis)
 
     single = np.mean([of_batches(8) for _ in range(2000)], axis=0)
-    spaces = TrackedSubspaces(8, 2, rng, step_size=1e-9)
-    spaces.add_groups(2)
-    spaces.fair = MovingBasis(basis, 2)
-    batches = ArrayBatches(X, (groups == "b").astype(int), 2, 16, 0.0, rng)
+    monkeypatch.setattr(TrackedSubspaces, "_length", lambda *noise: 1e-9)
+    batches = ArrayBatches(X, Groups(("a", "b"), (groups == "b").astype(int)), 16, rng)
+    spaces = TrackedSubspaces(8, 2, batches.counts, rng)
+    spaces.fair = MovingBasis(basis, batches.counts)
     for _ in range(3):
-        for batch, kinds in batches.one_pass():
-            spaces.take(batch, batches.shares, kinds)
+        for drawn in batches.one_pass():
+            spaces.take(drawn)
     tracked = direction([image @ basis.T for image in spaces.fair.images], problem, basis)
     assert np.linalg.norm(tracked - exact) < 0.3 * np.linalg.norm(single - exact)
 
@@ -185,9 +180,9 @@ def direction(matrices, problem, basis):
     products = np.array([[np.vdot(a, b) for b in tangents] for a in tangents])
     kept = np.array([np.trace(part) for part in inner])
     found = noisy_step(products, problem.own_gains - kept, problem.weights, 1e-6)
-    step = sum(c * part for c, part in zip(found.direction, tangents, strict=True)) @ turn
+    step = sum(c * part for c, part in zip(found, tangents, strict=True)) @ turn
     size = np.linalg.norm(step)
-    return step / size if size > 1e-12 else np.zeros_like(step)  # which is rounding
+    return step / size if size > 1e-18 else np.zeros_like(step)  # which is rounding
 
 
 def steepest_common_slope(objectives, problem, basis):
@@ -232,16 +227,14 @@ def test_a_difference_within_reach_is_held_at_zero():
     products, shares = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([0.5, 0.5])
     found = noisy_step(products, np.array([1.001, 1.0]), shares, 1.0)
     slope = -2.0 * np.array([1.0, -1.0]) @ products
-    assert slope @ found.step == pytest.approx(-0.001)  # Newton's step, and no further
-    assert slope @ found.direction == pytest.approx(0.0, abs=1e-12)
-    assert -shares @ products @ found.direction < 0.0  # while the total loss falls
+    assert slope @ found == pytest.approx(-0.001)  # Newton's step, and no further
+    assert -shares @ products @ found < 0.0  # while the total loss falls
 
 
 @pytest.mark.parametrize("disparities", [[0.0, 0.0], [1.0, 0.0]])
 def test_images_that_vanish_give_no_step(disparities):
     found = noisy_step(np.zeros((2, 2)), np.array(disparities), np.array([0.5, 0.5]), 1.0)
-    assert (found.step == 0.0).all()
-    assert (found.direction == 0.0).all()
+    assert (found == 0.0).all()
 
 
 # Tracked images
@@ -254,10 +247,10 @@ def test_the_image_of_a_moving_basis_is_followed_without_lag():
     bases = [np.linalg.qr(np.eye(6)[:, :2] + 0.05 * t)[0] for t in range(10)]
     errors = {}
     for follow in (MovingBasis.follow, averaging(MovingBasis.follow)):
-        moving = MovingBasis(bases[0])
+        moving = MovingBasis(bases[0], np.array([1000]))
         for basis in bases:
             moving.move(basis)
-            follow(moving, 0, rows, PART)
+            follow(moving, 0, rows)
         errors[follow.__name__] = np.abs(moving.images[0] - rows.image(basis)).max()
     assert errors["follow"] < 1e-12 < 0.01 < errors["average"]
 
@@ -266,7 +259,7 @@ def test_the_noise_of_batches_is_what_they_have():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 5)) * [3, 2, 1, 1, 1]
     basis, truth = np.eye(5)[:, :2], X.T @ (X @ np.eye(5)[:, :2]) / len(X)
-    moving = MovingBasis(basis)
+    moving = MovingBasis(basis, np.array([len(X)]))
     moving.images[0] = truth
     images = []
     for start in range(0, len(X), 40):
@@ -278,32 +271,12 @@ def test_the_noise_of_batches_is_what_they_have():
     assert moving.noise[0] == pytest.approx(spread, rel=0.25)
 
 
-def test_the_held_out_norm_is_unbiased_although_each_part_is_noise():
-    rng = np.random.default_rng(0)
-    X, groups = grouped_rows(n=4000, k=2)
-    codes = (groups == "b").astype(int)
-    spaces = TrackedSubspaces(8, 2, rng)
-    spaces.add_groups(2)
-    blocks = [X[codes == i] for i in range(2)]
-    shares = np.array([len(block) for block in blocks]) / len(X)
-    spaces.take(blocks, shares, [WHOLE, WHOLE])
-    exact = spaces.held_out_norm([blocks, blocks], shares)[0]
-    found = []
-    for _ in range(400):
-        parts = [[block[rng.choice(len(block), 20)] for block in blocks] for _ in range(4)]
-        found.append(spaces.held_out_norm(parts, shares)[0])
-    error = np.std(found) / np.sqrt(len(found))
-    assert abs(np.mean(found) - exact) < 4.0 * error
-    alone = [spaces.held_out_norm([part, part], shares)[0] for part in parts]
-    assert np.mean(alone) > exact + 4.0 * error  # what a norm of noisy numbers would be
-
-
 # What is fitted
 
 
-def test_losses_without_a_certificate_are_those_of_all_rows():
+def test_losses_are_those_of_all_rows_and_nothing_is_proven():
     X, groups = grouped_rows()
-    fair = StochasticFairPCA(2, max_passes=3, batch_size=50, certify=False, validation_fraction=0)
+    fair = StochasticFairPCA(2, n_passes=3, batch_size=50)
     fair.fit(X, sensitive_features=groups)
     problem, table = problem_of(X, groups, 2), fair.group_table_
     assert table.labels == problem.moments.labels
@@ -318,43 +291,14 @@ def test_losses_without_a_certificate_are_those_of_all_rows():
     np.testing.assert_allclose(scores.var(axis=0, ddof=1), fair.explained_variance_)
     np.testing.assert_allclose(np.corrcoef(scores.T), np.eye(2), atol=1e-8)
     assert isinstance(fair.certificate_, NotCertified)
-    assert "not asked for" in str(fair.certificate_)
+    assert "FairPCA" in str(fair.certificate_)
     assert "Not certified" in fair.certificate_._repr_html_()
-    certified = clone(fair).set_params(certify="auto").fit(X, sensitive_features=groups)
-    np.testing.assert_array_equal(certified.components_, fair.components_)
-    np.testing.assert_allclose(certified.group_table_.loss, table.loss, rtol=1e-9)
-    assert certified.certificate_.status in ("optimal", "bounded", "unresolved", "infeasible")
-
-
-def test_the_exact_solver_is_never_called(monkeypatch):
-    def refuse(*args, **kwargs):
-        raise AssertionError
-
-    monkeypatch.setattr(ExactSolver, "solve", refuse)
-    X, groups = grouped_rows()
-    fair = StochasticFairPCA(2, max_passes=2, validation_fraction=0)
-    fair.fit(X, sensitive_features=groups)
-    assert fair.solution_.total_loss >= fair.certificate_.lower_bound
-
-
-def test_held_out_rows_decide_when_to_stop():
-    X, groups = grouped_rows(n=3000)
-    fair = StochasticFairPCA(2, batch_size=200, max_passes=40, n_iter_no_change=3)
-    fair.fit(X, sensitive_features=groups)
-    assert 3 <= fair.n_passes_ < 40
-    assert len(fair.history_) == fair.n_passes_
-    assert all(
-        line["norm"] ** 2 <= max(line["error"], 1e-4) * (1 + 1e-9) for line in fair.history_[-3:]
-    )
-    short = clone(fair).set_params(max_passes=2)
-    with warned(ConvergenceWarning, "max_passes=2"):
-        short.fit(X, sensitive_features=groups)
 
 
 def test_seeds_are_repeatable_and_differ():
     X, groups = grouped_rows()
     fits = [
-        StochasticFairPCA(2, max_passes=1, validation_fraction=0, random_state=seed)
+        StochasticFairPCA(2, n_passes=1, random_state=seed)
         .fit(X, sensitive_features=groups)
         .components_
         for seed in (0, 0, 1)
@@ -366,41 +310,32 @@ def test_seeds_are_repeatable_and_differ():
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_the_unit_of_the_rows_does_not_matter(scale):
     X, groups = grouped_rows()
-    how = {"max_passes": 3, "batch_size": 64, "validation_fraction": 0, "certify": False}
+    how = {"n_passes": 3, "batch_size": 64}
     plain = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
     other = StochasticFairPCA(2, **how).fit(scale * X, sensitive_features=groups)
     np.testing.assert_allclose(other.components_, plain.components_, atol=1e-6)
     np.testing.assert_allclose(other.group_table_.loss, scale**2 * plain.group_table_.loss)
-    how["validation_fraction"] = 0.2
-    with pytest.warns(ConvergenceWarning):
-        plain.set_params(**how).fit(X, sensitive_features=groups)
-    with pytest.warns(ConvergenceWarning):
-        other.set_params(**how).fit(scale * X, sensitive_features=groups)
-    ours, theirs = ([line["square"] for line in one.history_] for one in (plain, other))
-    np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, scipy.sparse.csc_array])
 def test_sparse_rows_are_like_dense_ones(make):
     X, groups = grouped_rows()
     X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
-    how = {"max_passes": 3, "batch_size": 64}
-    with pytest.warns(ConvergenceWarning):
-        dense = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
-    with pytest.warns(ConvergenceWarning):
-        sparse = StochasticFairPCA(2, **how).fit(make(X), sensitive_features=groups)
+    how = {"n_passes": 3, "batch_size": 64}
+    dense = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
+    sparse = StochasticFairPCA(2, **how).fit(make(X), sensitive_features=groups)
     np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-8)
     np.testing.assert_allclose(sparse.group_table_.loss, dense.group_table_.loss)
-    assert [a["norm"] for a in sparse.history_] == pytest.approx(
-        [a["norm"] for a in dense.history_], abs=1e-6
-    )
+    dense.fit_batches([(X[:250], groups[:250]), (X[250:], groups[250:])])
+    sparse.fit_batches([(make(X[:250]), groups[:250]), (make(X[250:]), groups[250:])])
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-8)
 
 
 def test_arrays_of_torch_are_like_those_of_numpy():
     torch = import_torch()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     X, groups = grouped_rows()
-    how = {"max_passes": 3, "batch_size": 64, "n_iter_no_change": 1, "tol": 10.0}
+    how = {"n_passes": 3, "batch_size": 64}
     host = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
     there = StochasticFairPCA(2, **how).fit(
         torch.tensor(X, device=device), sensitive_features=groups
@@ -415,7 +350,6 @@ def test_arrays_of_torch_are_like_those_of_numpy():
     tensors = [(torch.tensor(rows, device=device), labels) for rows, labels in chunks]
     there = StochasticFairPCA(2, **how).fit_batches(tensors)
     np.testing.assert_allclose(there.components_, host.components_, atol=1e-8)
-    assert there.history_[0]["norm"] == pytest.approx(host.history_[0]["norm"], abs=1e-8)
 
 
 # Streams
@@ -432,32 +366,13 @@ def test_a_stream_of_chunks_ends_where_an_array_does(ordered):
         order = np.argsort(groups, kind="stable")
         X, groups = X[order], groups[order]
     problem = problem_of(X, groups, 2)
-    fair = StochasticFairPCA(2, max_passes=10, validation_fraction=0)
+    fair = StochasticFairPCA(2, n_passes=10)
     fair.fit_batches(chunks_of(X, groups, 4000))
     assert fair.group_table_.labels == problem.moments.labels
     np.testing.assert_allclose(
         fair.group_table_.loss, problem.group_losses(fair.components_.T), rtol=1e-9
     )
     assert heights_above(problem, fair.components_.T) < 0.3
-    assert fair.certificate_.status != "not certified"
-
-
-def test_rows_that_a_stream_holds_out_are_never_learnt_from():
-    X, groups = grouped_rows(n=600)
-    X[:, 0] = np.arange(600)  # to tell rows apart
-    stream, codes = StreamBatches(32, 0.2, seed=0), (groups == "a").astype(int)
-    seen = set()
-    for _ in range(3):
-        stream.begin_pass()
-        for start in range(0, 600, 150):
-            place, _ = stream.codes([0, 1], codes[start : start + 150])
-            for blocks, _ in stream.cut(X[start : start + 150], place):
-                seen |= {int(row[0]) for block in blocks for row in block}
-    aside = {int(row[0]) for part in stream.parts for block in part for row in block}
-    assert len(aside) > 60
-    assert not (seen & aside)
-    assert len(seen | aside) == 600
-    assert stream.counts.sum() == 600
 
 
 def test_a_group_of_one_row_in_a_stream_is_learnt_from_wherever_it_comes():
@@ -465,8 +380,7 @@ def test_a_group_of_one_row_in_a_stream_is_learnt_from_wherever_it_comes():
     for place in range(0, 600, 13):
         labels = groups.copy()
         labels[place] = "z"
-        fair = StochasticFairPCA(2, batch_size=64, max_passes=1, certify=False, tol=10.0)
-        fair.set_params(n_iter_no_change=1, validation_fraction=0.3)
+        fair = StochasticFairPCA(2, batch_size=64, n_passes=1)
         fair.fit_batches(chunks_of(X, labels, 150))
         assert fair.n_steps_ > 0
         assert fair.group_table_["z"]["rows"] == 1
@@ -476,7 +390,7 @@ def test_a_stream_sorted_by_group_is_nearly_as_good_as_a_mixed_one():
     X, groups = grouped_rows(n=3000)
     order, spread = np.argsort(groups, kind="stable"), {}
     for name, some in (("mixed", slice(None)), ("sorted", order)):
-        fair = StochasticFairPCA(2, batch_size=100, max_passes=30, validation_fraction=0)
+        fair = StochasticFairPCA(2, batch_size=100, n_passes=30)
         fair.fit_batches(chunks_of(X[some], groups[some], 200))
         spread[name] = fair.group_table_.largest_difference
     plain = np.ptp(fair.group_table_.pca_disparity)
@@ -491,7 +405,7 @@ def test_rows_of_files(tmp_path, suffix):
     for part, rows in enumerate((frame[:150], frame[150:])):
         path = tmp_path / f"{part}.{suffix}"
         rows.to_parquet(path) if suffix == "parquet" else rows.to_csv(path, index=False)
-    how = {"max_passes": 3, "batch_size": 64, "validation_fraction": 0}
+    how = {"n_passes": 3, "batch_size": 64}
     batches = RowBatches(tmp_path, sensitive_features="group")
     fair = StochasticFairPCA(2, **how).fit_batches(batches)
     assert fair.feature_names_in_.tolist() == [f"x{i}" for i in range(8)]
@@ -514,7 +428,7 @@ def test_memory_is_that_of_a_few_bases_and_never_a_square_matrix():
     X = scipy.sparse.hstack([scipy.sparse.csr_matrix(common), rare], format="csr")
     groups = np.repeat(["a", "b"], n // 2)
     tracemalloc.start()
-    fair = StochasticFairPCA(r, max_passes=2, batch_size=256, validation_fraction=0)
+    fair = StochasticFairPCA(r, n_passes=2, batch_size=256)
     fair.fit(X, sensitive_features=groups)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -546,7 +460,7 @@ def test_ugly_rows_give_orthonormal_components(seed, kind):
         groups[0] = "z"
     elif kind == "ties":
         X = np.vstack([np.eye(5)] * 12)
-    fair = StochasticFairPCA(r, max_passes=2, batch_size=20, certify=False)
+    fair = StochasticFairPCA(r, n_passes=2, batch_size=20)
     fair.fit(X, sensitive_features=groups)
     np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(r), atol=1e-7)
     assert np.isfinite(fair.group_table_.loss).all()
@@ -559,12 +473,8 @@ def test_ugly_rows_give_orthonormal_components(seed, kind):
         ({"n_components": 0}, "n_components"),
         ({"n_components": 9}, "n_features=8"),
         ({"batch_size": 0}, "batch_size"),
-        ({"validation_fraction": 0.5}, "validation_fraction 0.5"),
-        ({"step_size": 0.0}, "step_size"),
-        ({"step_size": np.inf}, "step_size"),
-        ({"step_size": "long"}, "step_size"),
-        ({"certify": "yes"}, "certify"),
-        ({"max_passes": 1.5}, "max_passes"),
+        ({"whiten": "yes"}, "whiten"),
+        ({"n_passes": 1.5}, "n_passes"),
         ({"random_state": "x"}, "random_state"),
     ],
 )
@@ -595,7 +505,7 @@ def test_bad_streams_are_one_sentence():
 
 def test_forgotten_groups_are_said():
     X, groups = grouped_rows()
-    fair = StochasticFairPCA(2, max_passes=1, validation_fraction=0)
+    fair = StochasticFairPCA(2, n_passes=1)
     with warned(FairnessWarning, "no groups"):
         fair.fit(X)
     with warned(FairnessWarning, "no groups"):
@@ -609,29 +519,27 @@ def test_forgotten_groups_are_said():
 def test_streams_that_change_are_refused():
     X, groups = grouped_rows()
 
-    class Shuffled:
+    class Growing:
         def __init__(self):
-            self.passes = 0
+            self.times = 0
 
         def __iter__(self):
-            self.passes += 1
-            return iter(chunks_of(X, groups, 100 + self.passes))
+            self.times += 1
+            chunks = chunks_of(X, groups)
+            return iter(chunks if self.times < 4 else [*chunks, (X[:50], ["z"] * 50)])
 
-    with refused(ValueError, "chunks", "first"):
-        StochasticFairPCA(2, max_passes=3).fit_batches(Shuffled())
+    with refused(ValueError, "'z'", "same rows"):
+        StochasticFairPCA(2, n_passes=3).fit_batches(Growing())
     torch = import_torch()
-    fair = StochasticFairPCA(2)
-    with refused(ValueError, "library", "NumPy"):
-        fair.fit_batches([(X, groups), (torch.tensor(X), groups)])
     with refused(ValueError, "sparse tensor"):
-        fair.fit(torch.tensor(X).to_sparse(), sensitive_features=groups)
+        StochasticFairPCA(2).fit(torch.tensor(X).to_sparse(), sensitive_features=groups)
 
 
 def test_rows_without_labels_are_counted_once():
     X, groups = grouped_rows()
     labels = groups.astype(object)
     labels[[3, 250]] = None
-    fair = StochasticFairPCA(2, max_passes=3, validation_fraction=0, missing_labels="drop")
+    fair = StochasticFairPCA(2, n_passes=3, missing_labels="drop")
     with warned(FairnessWarning, "2 of 400") as caught:
         fair.fit_batches(chunks_of(X, labels))
     assert len(caught) == 1
@@ -648,13 +556,13 @@ def test_a_series_with_the_name_of_a_feature_is_like_one_without():
     X, groups = grouped_rows()
     frame = pd.DataFrame(X, columns=list("stuvwxyz")).assign(code=(groups == "a").astype(int))
     parts = [(frame[:200], frame.code[:200]), (frame[200:], frame.code[200:])]
-    fair = StochasticFairPCA(2, max_passes=2, validation_fraction=0).fit_batches(parts)
+    fair = StochasticFairPCA(2, n_passes=2).fit_batches(parts)
     assert fair.n_features_in_ == 9
 
 
 def test_where_pca_is_fairer_it_is_returned_and_said():
     X, groups = grouped_rows(n=900, k=8)
-    fair = StochasticFairPCA(3, max_passes=1, validation_fraction=0, certify=False, step_size=1e-3)
+    fair = StochasticFairPCA(3, n_passes=1, batch_size=2000)  # a single step
     with warned(ConvergenceWarning, "No subspace", "PCA"):
         fair.fit(np.where(groups == "a", 4, 1)[:, None] * X, sensitive_features=groups)
     np.testing.assert_allclose(fair.group_table_.loss, fair.group_table_.pca_loss)
@@ -667,6 +575,6 @@ def test_where_the_worst_off_group_is_worse_off_that_is_said():
     groups = rng.integers(0, 30, 1500)
     shapes = rng.normal(size=(30, 12, 12)) * np.geomspace(1, 0.1, 12)
     X = np.einsum("nij,nj->ni", shapes[groups], rng.normal(size=(1500, 12)))
-    fair = StochasticFairPCA(3, max_passes=2, validation_fraction=0, certify=False)
+    fair = StochasticFairPCA(3, n_passes=2)
     with warned(ConvergenceWarning, "worst-off", "worse off"):
         fair.fit(X, sensitive_features=groups.astype(str))

@@ -29,10 +29,10 @@ def test_nothing_that_is_said_is_false(block):
     verdicts = [judge(seed) for seed in range(first, first + BLOCK)]
     assert [(one.words, one.false) for one in verdicts if one.false] == []
     refused = [one.words for one in verdicts if one.refusal]
-    assert all("nested" in words or "Pareto" in words for words in refused)
+    assert all("Pareto" in words for words in refused)
     checks = sum((one.checks for one in verdicts), verdicts[0].checks)
     assert checks["bound"] == checks["value"] >= 0.8 * BLOCK
-    assert checks["sentence: words"] > BLOCK
+    assert checks["sentence: words"] >= 0.8 * BLOCK
 
 
 @pytest.fixture(scope="module")

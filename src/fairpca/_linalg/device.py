@@ -121,110 +121,110 @@ class ScatterSum:
     """``sum_i weights_i * A_i`` as a `Matrix`: that of the scatters lives as long as this object.
 
     It takes one array of shape (d, d), made when it is first needed: never for a single group's
-    products.
+    products. What has few rows F, signs s included, stays apart as ``F^T diag(s) F``: the offsets,
+    and the rows of groups that are kept as these.
     """
 
     def __init__(self, groups: ScatterMatrices, weights: Array) -> None:
-        self._groups, self._weights = groups, weights
-        self.d, self.backend = groups.d, groups.backend
+        self._groups, self.d, self.backend = groups, groups.d, groups.backend
         self.size = float(np.abs(weights) @ groups.traces)
+        some = np.flatnonzero(weights).tolist()
+        scaled = (weights * groups.scales).tolist()
+        self._whole = [
+            (groups.scatter[i], scaled[i]) for i in some if not _is_factor(groups.scatter[i])
+        ]
+        few = [(groups.scatter[i], scaled[i]) for i in some if _is_factor(groups.scatter[i])]
+        shares = (weights * groups.shares).tolist()
+        self._parts = few + [(groups.offsets[i : i + 1], shares[i]) for i in some]
+        n = sum(len(part) for part, _ in self._parts)
+        self._are_many = 2 * n > self.d
+        self.is_factored = not (self._whole or self._are_many or (weights < 0.0).any())
+        """Whether this is known by few rows."""
+        self.at_once = self.is_factored and n <= krylov.FEW_COLUMNS
         self._sum: Any = None
 
     def image(self, block: Tall) -> Tall:
-        groups, some = self._groups, np.flatnonzero(self._weights)
-        if len(some) == 1:
-            only = int(some[0])
-            image = groups.image(groups.scatter[only], block)
-            image *= float(self._weights[only] * groups.scales[only])
-        elif self._sum is None and self._factor is not None:
-            return self._factor.T @ (self._factor @ block)
+        if self.is_factored:
+            return self._rows.T @ (self._rows @ block)
+        if len(self._whole) == 1 and not self._are_many:
+            scatter, factor = self._whole[0]
+            image = self.backend.image(scatter, block)
+            image *= factor
         else:
             if self._sum is None:
-                self._sum = self._combined(self._weights)
+                self._sum = self._combined()
             image = self.backend.image(self._sum, block)
-        image += groups.offsets.T @ (self._shares * (groups.offsets @ block))
+        if not self._are_many:
+            image += self._rows.T @ (self._signs[:, None] * (self._rows @ block))
         return image
 
     def disproof(self, vectors: Array, drops: Array, level: float) -> Array | None:
-        rest = self._combined(-self._weights, self._sum)
+        rest = self._combined() if self._sum is None else self._sum
         self._sum = None  # the factorisation takes its memory
-        shares = self._weights * self._groups.shares
+        np.negative(rest, out=rest)
         for sign in (1.0, -1.0):
-            factor = self._groups.offsets.T * np.sqrt(np.maximum(sign * shares, 0.0))
-            dsyrk(-sign, factor, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
+            rows = self._rows[self._signs == sign]
+            if len(rows) and not self._are_many:
+                dsyrk(-sign, rows.T, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
         return failed_pivot(rest.T, vectors, drops, level)
 
-    @property
-    def is_factored(self) -> bool:
-        """Whether this is known by few rows."""
-        return self._factor is not None
-
-    @property
-    def at_once(self) -> bool:
-        return self._factor is not None and len(self._factor) <= krylov.FEW_COLUMNS
-
-    @cached_property
-    def _factor(self) -> Array | None:
-        """A factor G of ``G^T G``, where that is this matrix and has few rows."""
-        groups, some = self._groups, np.flatnonzero(self._weights)
-        parts = [groups.scatter[i] for i in some.tolist()]
-        n = sum(map(len, parts)) + len(parts)
-        if 2 * n > self.d or (self._weights < 0.0).any():
-            return None
-        roots = np.sqrt(self._weights * np.stack([groups.scales, groups.shares]))[:, some]
-        rows = [part * root for part, root in zip(parts, roots[0], strict=True)]
-        return np.vstack([*rows, groups.offsets[some] * roots[1][:, None]])
-
     def leading(self, r: int) -> tuple[Array, Tall]:
-        if self._factor is None:
+        if not self.is_factored:
             return some_eigenpairs(self.whole(), r)
         # From the products of few rows; vectors without variance are any that are orthogonal.
-        values, turn = self.backend.eigh(self._factor @ self._factor.T)
+        values, turn = self.backend.eigh(self._rows @ self._rows.T)
         few = min(r, len(values))
-        vectors = np.pad(self._factor.T @ turn[:, :few], ((0, 0), (0, r - few)))
+        vectors = np.pad(self._rows.T @ turn[:, :few], ((0, 0), (0, r - few)))
         return np.pad(np.maximum(values[:few], 0.0), (0, r - few)), self.backend.qr(vectors)[0]
 
     def whole(self, out: Any = None) -> Tall:
         """The matrix as an array of its own, in the memory that is given or in new one."""
-        offsets = self._groups.offsets
-        total = self._combined(self._weights, out)
-        total += offsets.T @ (self._shares * offsets)
+        total = self._combined(out)
+        if not self._are_many:
+            self._add_rows(total)
         return total
 
     def factor_or(self, out: Array) -> Array:
         """A factor, where that has few rows, or else the matrix in the memory that is given."""
-        factor = self._factor
-        return self.whole(out) if factor is None or not few_rows(len(factor), self.d) else factor
+        few = self.is_factored and few_rows(len(self._rows), self.d)
+        factor: Array = self._rows if few else self.whole(out)
+        return factor
 
     @cached_property
-    def _shares(self) -> Any:
-        return self.backend.put(self._weights * self._groups.shares)[:, None]
+    def _rows(self) -> Any:
+        """The rows F that stay apart."""
+        sizes = [len(part) for part, _ in self._parts]
+        rows, end = self.backend.empty(self.d, sum(sizes)).T, 0
+        for (part, weight), size in zip(self._parts, sizes, strict=True):
+            rows[end : end + size], end = part * abs(weight) ** 0.5, end + size
+        return rows
 
-    def _combined(self, weights: Array, out: Any = None) -> Any:
-        """A weighted sum of the scatters, in the memory that is given or in new one."""
-        groups = self._groups
+    @cached_property
+    def _signs(self) -> Any:
+        """Their signs."""
+        sizes = [len(part) for part, _ in self._parts]
+        return self.backend.put(np.repeat(np.sign([w for _, w in self._parts]), sizes))
+
+    def _combined(self, out: Any = None) -> Any:
+        """The sum of the scatters, and of the rows if they are many; in the given memory."""
         out = np.empty((self.d, self.d)) if out is None else out
-        some, scaled = np.flatnonzero(weights), weights * groups.scales
-        if isinstance(groups.scatter, np.ndarray):
-            # Those before and after are not read.
-            part = slice(some[0], some[-1] + 1) if len(some) else slice(0, 1)
-            flat = groups.scatter[part].reshape(-1, self.d * self.d)
-            np.matmul(scaled[part], flat, out=out.reshape(-1))
-            return out
-        # Those of few rows all at once.
-        whole = [i for i in some.tolist() if not _is_factor(groups.scatter[i])]
-        if whole:
-            np.multiply(groups.scatter[whole[0]], scaled[whole[0]], out=out)
-        else:
+        if not self._whole:
             out[...] = 0.0
-        for i in whole[1:]:
-            daxpy(groups.scatter[i].reshape(-1), out.reshape(-1), a=scaled[i])
-        for sign in (1.0, -1.0):
-            few = [i for i in some.tolist() if i not in whole and sign * scaled[i] > 0.0]
-            if few:
-                rows = np.vstack([groups.scatter[i] * np.sqrt(abs(scaled[i])) for i in few])
-                out += sign * (rows.T @ rows)
+        for number, (scatter, factor) in enumerate(self._whole):
+            if number == 0:
+                np.multiply(scatter, factor, out=out)
+            else:
+                daxpy(scatter.reshape(-1), out.reshape(-1), a=factor)
+        if self._are_many:
+            self._add_rows(out)
         return out
+
+    def _add_rows(self, total: Any) -> None:
+        """Add the product of the rows: BLAS computes half of that of a matrix with itself."""
+        plus, minus = self._rows[self._signs > 0.0], self._rows[self._signs < 0.0]
+        total += plus.T @ plus
+        if len(minus):
+            total -= minus.T @ minus
 
 
 _NUMPY_SOLVES_ON_CPU = True
@@ -465,9 +465,9 @@ class DeviceMatrices(ScatterMatrices):
 class DeviceSum(ScatterSum):
     """A weighted sum on the device."""
 
-    @property
-    def at_once(self) -> bool:
-        return self.d <= _QUICK_AT_ONCE and not is_cpu(self._groups.scatter)
+    def __init__(self, groups: ScatterMatrices, weights: Array) -> None:
+        super().__init__(groups, weights)
+        self.at_once = self.d <= _QUICK_AT_ONCE and not is_cpu(groups.scatter)
 
     def disproof(self, vectors: Any, drops: Array, level: float) -> Any:
         xp, rest = self.backend.xp, self.whole()
@@ -492,10 +492,8 @@ class DeviceSum(ScatterSum):
             return False
         return bool(np.isfinite(self.backend.host(linalg.diagonal(factor))).all())
 
-    def _combined(self, weights: Array, out: Any = None) -> Any:
-        scaled, scatter = weights * self._groups.scales, self._groups.scatter
-        first, *others = np.flatnonzero(scaled).tolist() or [0]
-        total = float(scaled[first]) * scatter[first]
-        for i in others:
-            total += float(scaled[i]) * scatter[i]
+    def _combined(self, out: Any = None) -> Any:
+        total = 0.0 * self._groups.scatter[0]
+        for scatter, factor in self._whole:
+            total += factor * scatter
         return total

@@ -128,7 +128,7 @@ class AuditOptions(ResultOptions):
             )
 
 
-@with_options(asked=AuditOptions, how=TableOptions, choices=FitOptions, without={"nested", "force"})
+@with_options(asked=AuditOptions, how=TableOptions, choices=FitOptions, without={"force"})
 def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOptions) -> None:
     """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
 
@@ -259,13 +259,11 @@ def fit(
             "command": "fit",
             **_findings.table_as_data(prepared),
             **_findings.as_data(prepared, fair),
-            **({"nesting": fair.nesting_.to_dict()} if choices.nested else {}),
         },
         lambda: [
             _findings.columns_sentence(prepared),
             *_findings.shown(fair.group_table_),
             *_findings.of_subspace(prepared, fair),
-            *(_findings.shown(fair.nesting_) if choices.nested else []),
         ],
         model=files.model,
         output=files.output,

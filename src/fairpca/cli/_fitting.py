@@ -42,7 +42,6 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
             missing_labels=prepared.options.missing_labels,
             groups=prepared.options.grouping,
             criterion=options.make_criterion(),
-            nested=options.nested,
             solver=ExactSolver(gap=options.gap, time_limit=options.time_limit)
             if limits
             else "exact",

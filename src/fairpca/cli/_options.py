@@ -116,9 +116,6 @@ class FitOptions:
         "0.01 is one per cent more.",
         metavar="SHARE",
     )
-    nested: bool = option(
-        False, "Let the first components be a fair subspace too, however many are kept."
-    )
     standard_errors: float = option(
         2.0,
         "Differences between groups well below this many standard errors hardly count, larger ones "
@@ -348,7 +345,7 @@ def changed(options: TableOptions | FitOptions) -> dict[str, Any]:
     return {name: value for name, (value, default) in values.items() if value != default}
 
 
-OF_ONE_SUBSPACE = ("tolerance", "bound", "max_extra_loss", "standard_errors", "nested")
+OF_ONE_SUBSPACE = ("tolerance", "bound", "max_extra_loss", "standard_errors")
 """Options that say nothing of a front."""
 
 Command = Callable[..., None]

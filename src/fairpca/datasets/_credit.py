@@ -6,8 +6,7 @@ from functools import lru_cache
 import numpy as np
 from sklearn.utils import Bunch
 
-from fairpca.datasets._bunch import make_bunch
-from fairpca.datasets._table import FOLDER, Table, read_rows
+from fairpca.datasets._table import FOLDER, Table, make_bunch, read_rows
 
 
 def load_credit(

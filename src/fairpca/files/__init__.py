@@ -1,1 +1,1 @@
-"""Files that hold no code: an archive with checksums, atomic writes, and files of moments."""
+"""Files that hold no code: archives with a checksum, atomic writes, and files of moments."""

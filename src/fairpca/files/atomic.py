@@ -3,7 +3,7 @@
 import errno
 import os
 import secrets
-import stat
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,9 +23,9 @@ class NotWrittenError(OSError):
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`, which takes its place when all went well.
 
-    A file that was there keeps its permissions, and its owner if we may say so; a link stays a
-    link. If the body fails or is interrupted, the temporary file goes and `path` stays as it was. A
-    full disk is a `NotWrittenError`; other errors name `path`.
+    A file that was there keeps its permissions, and a link stays a link. If the body fails or is
+    interrupted, the temporary file goes and `path` stays as it was. A full disk is a
+    `NotWrittenError`; other errors name `path`.
     """
     # Through links, so that a link stays one and the rename stays within one file system.
     target = os.path.realpath(path)
@@ -34,7 +34,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     written, in_body = 0, False
     try:
         with open(temporary, "xb") as file:
-            _take_over(target, file)  # before there is anything in it to be seen
+            with suppress(OSError):
+                shutil.copymode(target, temporary)  # before there is anything in it to be seen
             in_body = True
             yield file
             in_body = False
@@ -56,14 +57,3 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         if in_body:
             raise
         raise OSError(*about) from error  # of the class that belongs to the number
-
-
-def _take_over(target: str, file: BinaryIO) -> None:
-    """Give the new file the permissions and the owner of the one that it will replace."""
-    if not hasattr(os, "fchown"):  # Windows has neither
-        return
-    with suppress(OSError):
-        before = os.stat(target)
-        with suppress(OSError):
-            os.fchown(file.fileno(), before.st_uid, before.st_gid)
-        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))

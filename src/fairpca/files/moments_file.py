@@ -2,7 +2,7 @@
 
 `SCHEMA` says what is in them, beside what archives have (`fairpca.files.archive`). Labels of groups
 are texts, numbers and truth values as they are, intersections as lists, and dates, times, decimal
-numbers, infinities and folds as ``{kind: text}``.
+numbers and folds as ``{kind: text}``.
 """
 
 from __future__ import annotations
@@ -11,20 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from fairpca._linalg.types import Array
-from fairpca.files import schema
-from fairpca.files.archive import COUNTS, FileFormat, shown_source
+from fairpca.files.archive import FileFormat, shown_source
 from fairpca.files.checks import (
-    MOST_ROWS,
+    check_counts,
     check_positive,
     quoted,
     require,
     taking_for_damage,
 )
-from fairpca.files.schema import Optional, Values, checked_labels, texts, whole
+from fairpca.files.schema import (
+    COUNTS,
+    Optional,
+    Values,
+    labels,
+    text,
+    texts,
+    whole,
+)
 from fairpca.groups import Fold, warn_of_small_groups
 
 # Whether matrices can be scatters: symmetric and positive semi-definite, up to rounding.
@@ -79,39 +85,25 @@ def check_scatters(scatter: Array, mean: Array, weight: Array, called: list[str]
                 require(failed == 0, f"{what} is not positive semi-definite, as all scatters are")
 
 
-def _check_counts(counts: NDArray[np.int64], what: str) -> None:
-    possible = ((counts >= 1) & (counts <= MOST_ROWS)).all()
-    require(possible, "its numbers of rows are not all from 1 on")
-
-
-def _orders(value: Any, what: str, sizes: schema.Sizes) -> Any:
-    require(isinstance(value, list), f"its {what} are no list")
-    return tuple(None if order is None else checked_labels(order, what) for order in value)
-
-
-def _reading(value: Any, what: str, sizes: schema.Sizes) -> Any:
-    require(isinstance(value, dict), "its list of files read is no table")
-    return value
-
-
 SCHEMA = {
     "mean": Values("kd"),
-    "count": Values("k", _check_counts, COUNTS),
+    "count": Values("k", check_counts, COUNTS),
     "weight": Values("k", check_positive),
     "weight_squares": Optional(Values("k", check_positive)),
     "scatter": Values("kdd"),
-    "labels": schema.labels("k"),
+    "labels": labels,
     # As in a data frame, two columns may have the same name.
     "feature_names": Optional(texts("d", different=False)),
     "group_names": Optional(texts()),
-    "group_orders": Optional(_orders),
     "n_dropped": whole(0),
-    "pass": Optional(_reading),
+    "pass": Optional(
+        {"asked": text(), "files": [{"name": text(), "size": whole(0), "changed_ns": text()}]}
+    ),
 }
 """What a file of moments holds, of k groups and d columns: the attributes of `GroupMoments`, and
 under ``pass`` what a pass over files has read so far (see `fairpca.sources`)."""
 
-FILE = FileFormat("fairpca moments", 1, "file of moments", dict(schema.array_types(SCHEMA)))
+FILE = FileFormat("fairpca moments", 1, "file of moments", SCHEMA)
 
 
 def save(path: str | Path, moments: Any) -> None:
@@ -124,32 +116,30 @@ def save(path: str | Path, moments: Any) -> None:
 
 def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) -> None:
     """Write moments to a file, with what has been read if they are those of a pass."""
-    FILE.write(path, *_parts(stored, reading))
+    FILE.write(path, {**_source(stored), "pass": reading})
 
 
 def read(source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The attributes of the moments of a file or its bytes, and what a pass had read, if any."""
-    header, arrays = FILE.read(source)
+    found = FILE.read(source)
     with taking_for_damage(shown_source(source)):
-        found = schema.read(SCHEMA, header, arrays, {})
-        reading, labels = found.pop("pass"), found["labels"]
-        widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
+        reading, groups = found.pop("pass"), found["labels"]
+        widths = {len(label) if isinstance(label, tuple) else 1 for label in groups}
         require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
-        folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in labels}
+        folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in groups}
         require(len(folds) <= 1, "some of its groups are in folds and others are not")
-        for name in ("group_names", "group_orders"):
-            n = {len(found[name])} if found[name] is not None else widths
-            require(not widths or n == widths, f"its {name} are not one for each sensitive column")
-        called = [quoted(label) for label in labels]
+        names = found["group_names"]
+        fit = names is None or not widths or {len(names)} == widths
+        require(fit, "its group_names are not one for each sensitive column")
+        called = [quoted(label) for label in groups]
         check_scatters(found["scatter"], found["mean"], found["weight"], called)
         return found, reading
 
 
 def pack(stored: Any) -> bytes:
     """Moments as the bytes of such a file."""
-    return FILE.pack(*_parts(stored, None))
+    return FILE.pack({**_source(stored), "pass": None})
 
 
-def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    source = {name: getattr(stored, name) for name in SCHEMA if name != "pass"}
-    return schema.written(SCHEMA, {**source, "pass": reading})
+def _source(stored: Any) -> dict[str, Any]:
+    return {name: getattr(stored, name) for name in SCHEMA if name != "pass"}

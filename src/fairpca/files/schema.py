@@ -10,7 +10,7 @@ records have dots in their names.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from fairpca.files.archive import FLOATS
 from fairpca.files.checks import (
     check_finite,
     checked_texts,
@@ -33,6 +32,9 @@ Schema = Mapping[str, Any]
 Sizes = dict[str, int]
 """How long axes are, by the letters that stand for them."""
 
+FLOATS, COUNTS = "<f8", "<i8"
+"""Types of arrays in files."""
+
 Kind = Callable[[Any, str, Sizes], Any]
 
 
@@ -43,7 +45,7 @@ class Values:
     Attributes
     ----------
     axes : str
-        A letter for each axis, which is as long as others of that letter, or its length.
+        A letter for each axis, which is as long as others of that letter.
     check : callable, default=check_finite
         Refuses numbers that cannot be.
     type_ : str, default=FLOATS
@@ -57,8 +59,11 @@ class Values:
     def checked(self, array: Any, what: str, sizes: Sizes) -> Any:
         """The array, if it is there and can be what it should be."""
         require(array is not None, f"its array {what} is missing")
+        fits = array.ndim == len(self.axes)
+        require(fits, f"its array {what} has another number of axes than it should")
+        array = array.view(self.type_)
         for axis, n in zip(self.axes, array.shape, strict=True):
-            fits = n == (int(axis) if axis.isdigit() else sizes.setdefault(axis, n))
+            fits = n == sizes.setdefault(axis, n)
             require(fits, f"its array {what} is of another shape than the rest of it")
         self.check(array, f"numbers of {what}")
         return array
@@ -101,47 +106,33 @@ def whole(least: int) -> Kind:
 
 
 def number(value: Any, what: str, sizes: Sizes) -> float:
-    """A number, as JSON has it or, where it is not finite, as text."""
+    """A number, perhaps infinite."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
-    require(known or value in ("inf", "-inf"), f"its {what} is {quoted(value)}, which is no number")
-    require(not math.isnan(float(value)), f"its {what} is {quoted(value)}, which cannot be")
+    require(known, f"its {what} is {quoted(value)}, which is no number")
     return float(value)
 
 
 def finite(value: Any, what: str, sizes: Sizes) -> float:
     """A number that is not infinite."""
-    require(
-        math.isfinite(number(value, what, sizes)), f"its {what} is {quoted(value)}, which cannot be"
-    )
-    return float(value)
+    found = number(value, what, sizes)
+    require(math.isfinite(found), f"its {what} is {quoted(value)}, which cannot be")
+    return found
 
 
-def labels(axis: str) -> Kind:
-    """A list of labels of groups, as many as an axis is long."""
-
-    def check(value: Any, what: str, sizes: Sizes) -> Any:
-        found = checked_labels(value, "groups")
-        require(len(found) == sizes[axis], f"it has no labels for its {sizes[axis]} groups")
-        return found
-
-    return check
+def labels(value: Any, what: str, sizes: Sizes) -> tuple[Hashable, ...]:
+    """Labels, one for each of k groups."""
+    found = checked_labels(value, "groups")
+    require(len(found) == sizes["k"], f"it has no labels for its {sizes['k']} groups")
+    return found
 
 
 def _inner(kind: Any) -> Any:
     return kind.kind if isinstance(kind, Optional) else kind
 
 
-def array_types(schema: Schema, prefix: str = "") -> Iterator[tuple[str, tuple[str, int]]]:
-    """The name, the type and the number of axes of each array of a schema."""
-    for name, kind in schema.items():
-        inner = _inner(kind)
-        if isinstance(inner, Values):
-            yield prefix + name, (inner.type_, len(inner.axes))
-        elif isinstance(inner, dict):
-            yield from array_types(inner, f"{prefix}{name}.")
-
-
-def written(schema: Schema, source: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+def write_record(
+    schema: Schema, source: Any, prefix: str = ""
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a record, an object with attributes or a dictionary."""
     header: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
@@ -151,48 +142,40 @@ def written(schema: Schema, source: Any, prefix: str = "") -> tuple[dict[str, An
         if value is None:
             header |= {} if isinstance(inner, Values) else {name: None}
         elif isinstance(inner, Values):
-            arrays[prefix + name] = np.asarray(value)
+            arrays[prefix + name] = np.asarray(value, inner.type_)
         elif isinstance(inner, list):
-            header[name] = [written(inner[0], part)[0] for part in value]
+            header[name] = [write_record(inner[0], part)[0] for part in value]
         elif isinstance(inner, dict):
-            header[name], more = written(inner, value, f"{prefix}{name}.")
+            header[name], more = write_record(inner, value, f"{prefix}{name}.")
             arrays |= more
         else:
-            header[name] = _plain(value)
+            header[name] = value if isinstance(value, dict) else label_as_data(value)
     return header, arrays
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it: infinite numbers are texts."""
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, tuple | list):
-        return [label_as_data(part) for part in value]
-    return str(value) if isinstance(value, float) and np.isinf(value) else label_as_data(value)
-
-
-def read(
-    schema: Schema, header: Any, arrays: Mapping[str, Any], sizes: Sizes, prefix: str = ""
+def read_record(
+    schema: Schema, header: Any, arrays: dict[str, Any], sizes: Sizes, prefix: str = ""
 ) -> dict[str, Any]:
-    """What `written` made these of, as a dictionary, once each part has been checked."""
+    """What `write_record` made these of, as a dictionary, once each part has been checked.
+
+    It takes the arrays that it knows from `arrays`.
+    """
     known = {n for n, kind in schema.items() if not isinstance(_inner(kind), Values)}
     fits = isinstance(header, dict) and (not prefix or known == {*header})
     require(fits, f"its {prefix.rstrip('.')} has other entries than it should")
     found: dict[str, Any] = {}
     for name, kind in schema.items():
         inner, what = _inner(kind), prefix + name
-        stored: Any = arrays.get(what) if isinstance(inner, Values) else header[name]
+        stored: Any = arrays.pop(what, None) if isinstance(inner, Values) else header[name]
         if stored is None and inner is not kind:
-            alone = next((name for name in arrays if name.startswith(f"{what}.")), None)
-            require(alone is None, f"its array {alone} belongs to nothing")
             found[name] = None
         elif isinstance(inner, Values):
             found[name] = inner.checked(stored, what, sizes)
         elif isinstance(inner, list):
             require(isinstance(stored, list), f"its {what} are no list")
-            found[name] = [read(inner[0], part, {}, sizes, f"{what}.") for part in stored]
+            found[name] = [read_record(inner[0], part, {}, sizes, f"{what}.") for part in stored]
         elif isinstance(inner, dict):
-            found[name] = read(inner, stored, arrays, sizes, f"{what}.")
+            found[name] = read_record(inner, stored, arrays, sizes, f"{what}.")
         else:
             found[name] = inner(stored, what, sizes)
     return found
@@ -203,7 +186,6 @@ _KINDS: tuple[tuple[str, type, Any], ...] = (
     ("date", date, date.fromisoformat),
     ("time", time, time.fromisoformat),
     ("decimal", Decimal, Decimal),
-    ("float", float, float),
     ("fold", Fold, Fold),
 )
 """Labels that JSON does not have: what they are called, their type, and how text becomes one."""
@@ -231,14 +213,14 @@ def _checked_label(stored: Any) -> Hashable:
     return label
 
 
-def label_as_data(label: Hashable) -> Any:
-    """A label as JSON has it, from which it can be had back."""
-    if isinstance(label, tuple):
+def label_as_data(label: Any) -> Any:
+    """A label, or a list of labels, as JSON has it, from which it can be had back."""
+    if isinstance(label, tuple | list):
         return [label_as_data(part) for part in label]
     value = label.item() if isinstance(label, np.generic) else label
     if value is None or (isinstance(value, str | bool | int) and not isinstance(value, Fold)):
         return value
-    if isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, float) and value == value:
         return value
     for kind, type_, _ in _KINDS:
         if isinstance(value, type_):

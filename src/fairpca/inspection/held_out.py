@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from fairpca._linalg.dense import dense_blocks, leading_eigenpairs
+from fairpca._linalg.dense import dense_blocks
 from fairpca._linalg.types import Array
 from fairpca.criteria import as_criterion
 from fairpca.exceptions import FairnessWarning, warn_user
@@ -26,7 +26,6 @@ from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.groups import chosen_columns, named_columns, without_columns
 from fairpca.inspection.pipelines import Step, find_reduction
 from fairpca.inspection.scoring import ScoredGroups, row_errors
-from fairpca.measures import MEASURES, check_measure
 from fairpca.text import (
     MOST_NAMES,
     Printed,
@@ -37,6 +36,7 @@ from fairpca.text import (
     short_text,
 )
 from fairpca.validation import (
+    check_flag,
     check_rows,
     check_same_index,
     check_seed,
@@ -55,7 +55,7 @@ class LossCurve:
     Attributes
     ----------
     loss : array of shape (m, k)
-        Loss or disparity of each group over the held-out rows of all folds.
+        Loss of each group over the held-out rows of all folds.
     low, high : arrays of shape (m, k)
         Intervals that hold for all groups together with about 95 % confidence.
 
@@ -114,10 +114,8 @@ class HeldOutLosses(Printed):
         Held-out rows of each group.
     reduction, pca : LossCurve
         What they lose with the reduction, and with ordinary PCA fitted to the same rows.
-    measure : {"loss", "disparity"}
-        What is measured.
     relative : bool
-        Whether that is in shares of the groups' variances.
+        Whether losses are shares of the groups' variances.
     name : str
         What the reduction is called.
 
@@ -142,7 +140,6 @@ class HeldOutLosses(Printed):
     count: NDArray[np.int64]
     reduction: LossCurve
     pca: LossCurve
-    measure: str
     relative: bool
     name: str
 
@@ -153,7 +150,7 @@ class HeldOutLosses(Printed):
         for name, curve in ((self.name, self.reduction), (ordinary, self.pca)):
             low, high = curve.worst_interval
             columns[f"{name} worst group"] = [self.groups[i] for i in curve.worst_group]
-            columns[f"{name} {self.measure}"] = curve.worst.tolist()
+            columns[f"{name} loss"] = curve.worst.tolist()
             columns[f"{name} low"], columns[f"{name} high"] = low.tolist(), high.tolist()
         return columns
 
@@ -168,8 +165,7 @@ class HeldOutLosses(Printed):
         ]
         heads = [*("\n".join(name.rsplit(" ", 1)) for name in columns)]
         unit = "shares of the group's variance" if self.relative else "squared units of X"
-        what = {"loss": "Losses", "disparity": "Disparities"}[self.measure]
-        said = f"{what} on held-out rows, in {unit}; intervals of about 95 %."
+        said = f"Losses on held-out rows, in {unit}; intervals of about 95 %."
         return [TextTable(heads, [*zip(*cells, strict=True)], units=(4, 4)), said]
 
 
@@ -182,7 +178,7 @@ def held_out_losses(
     dimensions: Iterable[int],
     sample_weight: ArrayLike | None = None,
     cv: Any = 5,
-    measure: str | None = None,
+    relative: bool | None = None,
     random_state: int | None = None,
 ) -> HeldOutLosses:
     """What each group loses on rows that a reduction was not fitted to, for several dimensions.
@@ -216,12 +212,9 @@ def held_out_losses(
     cv : int, splitter or iterable of (train, test), default=5
         A number makes folds of random rows with as many of every group as can be. Rows of one
         household, say, belong in one fold: pass ``GroupKFold().split(X, groups=households)``.
-    measure : str or None, default=None
-        One of the measures of `MinMax`; of what is kept, what is lost instead. None is that of the
-        criterion of a `FairPCA`, and "loss" for other reductions. A disparity is the held-out loss
-        minus an estimate of what the group's own PCA would lose: the mean of what it loses of the
-        training rows that it is fitted to, which is too little, and of held-out rows, which is too
-        much. Variances are measured from the fitted mean.
+    relative : bool or None, default=None
+        Whether losses are shares of the groups' variances, from the fitted mean. None does as the
+        measure of the criterion of a `FairPCA`, and gives squared units for other reductions.
     random_state : int or None, default=None
         Seed of the folds; None is a fixed seed too.
 
@@ -239,16 +232,16 @@ def held_out_losses(
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from fairpca import FairPCA
+    >>> from fairpca import FairPCA, MinMax
     >>> from fairpca.datasets import load_adult
     >>> from fairpca.metrics import held_out_losses
     >>> adult = load_adult(sensitive="race", as_frame=False)
-    >>> pipe = make_pipeline(StandardScaler(), FairPCA(criterion="minmax"))
+    >>> pipe = make_pipeline(StandardScaler(), FairPCA(criterion=MinMax("share_lost")))
     >>> losses = held_out_losses(
     ...     pipe, adult.data, sensitive_features=adult.sensitive_features, dimensions=[2, 5]
     ... )
     >>> losses.reduction.worst.round(2), losses.pca.worst.round(2)
-    (array([2.07, 1.29]), array([16.99, 12.18]))
+    (array([0.76, 0.51]), array([0.87, 0.56]))
     """
     step = find_reduction(estimator, "held_out_losses")
     reduction = step.reduction
@@ -261,11 +254,10 @@ def held_out_losses(
         raise ValueError("dimensions must be one number of components or more, got none.")
     for r in dimensions:
         check_whole_number("dimensions", r)
-    judged = MEASURES["loss"]
-    if measure is not None:
-        judged = check_measure(measure)
-    elif (criterion := getattr(reduction, "criterion", None)) is not None:
-        judged = as_criterion(criterion).measured
+    if relative is None:
+        criterion = getattr(reduction, "criterion", None)
+        relative = criterion is not None and as_criterion(criterion).measured.relative
+    check_flag("relative", relative)
     check_seed(random_state)
     check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     n = _num_samples(X)
@@ -281,8 +273,8 @@ def held_out_losses(
     times = sum((np.bincount(test, minlength=n) for _, test in splits), np.zeros(n, dtype=np.int64))
     if not times.any():
         raise ValueError("cv holds out no rows.")
-    groups, held_out = _with_spread(groups, groups.held_out(times > 0))
-    sums = _HeldOutSums(groups, held_out, dimensions, own=judged.is_disparity)
+    held_out = _with_spread(groups.held_out(times > 0))
+    errors, distances = np.zeros((2, len(dimensions), n)), np.zeros(n)
     for train, test in splits:
         parts = _prepared(step, X, y, train, test, left_out)
         known = {"sensitive_features": _safe_indexing(given, train)}
@@ -291,10 +283,12 @@ def held_out_losses(
         with warnings.catch_warnings():
             # What they say of parts of the rows, the fit to all of them says too.
             warnings.simplefilter("ignore", FairnessWarning)
-            sums.add(reduction, parts, (train, test), known)
-    errors, distances, own = sums.means(np.maximum(times, 1))  # for rows held out several times
+            here, from_mean = _fold_errors(reduction, dimensions, *parts, known)
+        errors[:, :, test] += here
+        distances[test] += from_mean
+    times = np.maximum(times, 1)  # for rows held out several times
     ours, pca = (
-        _curve(held_out, part, distances, own, relative=judged.relative) for part in errors
+        _curve(held_out, part / times, distances / times, relative=relative) for part in errors
     )
     name = "fair" if isinstance(reduction, FairPCA) else type(reduction).__name__
     return HeldOutLosses(
@@ -303,114 +297,33 @@ def held_out_losses(
         count=held_out.count,
         reduction=ours,
         pca=pca,
-        measure="disparity" if judged.is_disparity else "loss",
-        relative=judged.relative,
+        relative=relative,
         name=name,
     )
 
 
-class _HeldOutSums:
-    """Errors of rows over the folds in which they are held out.
+def _fold_errors(
+    reduction: Any, dimensions: Sequence[int], train: Any, test: Any, known: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Errors of held-out rows with the reduction and with ordinary PCA, and their distances.
 
-    Parameters
-    ----------
-    groups : ScoredGroups
-        The groups of all n rows.
-    held_out : ScoredGroups
-        The same with those rows that are ever held out.
-    dimensions : sequence of m int
-        Numbers of dimensions.
-    own : bool
-        Whether the groups' own PCAs are judged too.
+    The errors are of shape (2, m, n), for m dimensions; squared distances are from the fitted mean.
     """
-
-    def __init__(
-        self, groups: ScoredGroups, held_out: ScoredGroups, dimensions: Sequence[int], *, own: bool
-    ) -> None:
-        self._groups, self._held_out, self._dimensions = groups, held_out, dimensions
-        n = groups.weights.shape[1]
-        self._places = np.array(dimensions) - 1
-        self._errors = np.zeros((2, len(dimensions), n))  # of the reduction, and of ordinary PCA
-        self._distances = np.zeros(n)
-        counts = held_out.count.tolist() if own else []
-        self._own = [np.zeros((len(dimensions), count)) for count in counts]
-
-    def add(
-        self, reduction: Any, rows: tuple[Any, Any], split: Split, known: dict[str, Any]
-    ) -> None:
-        """Fit copies of a reduction to the training rows, and judge them by those held out."""
-        train, test = rows
-        weights = {name: known[name] for name in known if name == "sample_weight"}
-        pca = FairPCA(max(self._dimensions), groups=None).fit(train, **weights)
-        there = check_rows(test)
-        distances, errors = self._left(there, pca.mean_, pca.components_)
-        self._distances[split[1]] += distances
-        self._errors[1][:, split[1]] += errors
-        for i, r in enumerate(self._dimensions):
-            copy = clone(reduction).set_params(n_components=r)
-            copy.fit(train, **{k: known[k] for k in known if has_fit_parameter(copy, k)})
-            self._errors[0][i, split[1]] += row_errors(copy, test)[0]
-        if self._own:
-            self._add_own(check_rows(train), there, pca.mean_, split)
-
-    def _add_own(self, train: Any, test: Any, center: Array, split: Split) -> None:
-        """The same for each group's own PCA, from the mean of all rows; of both parts of the rows.
-
-        It loses too little of the rows that it was fitted to, and of others too much by as much.
-        """
-        for i, own in enumerate(self._own):
-            members, weights = self._groups.members(i)
-            fit, fit_at = _places(split[0], members)
-            new, new_at = _places(split[1], self._held_out.members(i)[0])
-            if len(fit) == 0:
-                raise ValueError(
-                    f"The group {self._groups.texts[i]!r} has no training rows in a fold, so its "
-                    "own PCA is not known there: take fewer folds, or measure='loss'."
-                )
-            if len(new):
-                axes = self._own_axes(train[fit], weights[fit_at], center)
-                fitted = self._left(train[fit], center, axes)[1]
-                fitted = np.average(fitted, axis=1, weights=weights[fit_at])
-                own[:, new_at] += (fitted[:, None] + self._left(test[new], center, axes)[1]) / 2.0
-
-    def means(self, times: NDArray[np.int64]) -> tuple[Array, Array, list[Array]]:
-        """Errors, squared distances from the mean, and errors with the own PCA of each group."""
-        own = [each / times[self._held_out.members(i)[0]] for i, each in enumerate(self._own)]
-        return self._errors / times, self._distances / times, own
-
-    def _own_axes(self, rows: Any, weights: Array, center: Array) -> Array:
-        """The leading axes of rows about a centre, as many as there are dimensions to try."""
-        n, d = rows.shape
-        most = max(self._dimensions)
-        roots = np.sqrt(weights)[:, None]
-        if n <= d:
-            centred = (rows.toarray() if scipy.sparse.issparse(rows) else rows) - center
-            return np.linalg.svd(centred * roots, full_matrices=False)[2][:most]
-        matrix = np.zeros((d, d))
-        for part, block in dense_blocks(rows):
-            weighted = (block - center) * roots[part]
-            matrix += weighted.T @ weighted
-        return np.asarray(leading_eigenpairs(matrix, most)[1].T)
-
-    def _left(self, rows: Any, center: Array, axes: Array) -> tuple[Array, Array]:
-        """Squared distances of rows from a centre, and what the first axes leave of them; (m, n).
-
-        There can be fewer axes than dimensions: the others are of no use to the rows they are of.
-        """
-        distances, places = np.empty(rows.shape[0]), np.minimum(self._places, len(axes) - 1)
-        left = np.empty((len(places), rows.shape[0]))
-        for part, block in dense_blocks(rows):
-            centred = block - center
-            distances[part] = np.square(centred).sum(axis=1)
-            kept = np.cumsum(np.square(centred @ axes.T), axis=1)
-            left[:, part] = np.maximum(distances[part] - kept[:, places].T, 0.0)
-        return distances, left
-
-
-def _places(rows: NDArray[np.intp], members: NDArray[np.integer[Any]]) -> tuple[Any, Any]:
-    """Where those that are in both stand in each."""
-    _, first, second = np.intersect1d(rows, members, assume_unique=True, return_indices=True)
-    return first, second
+    weights = {name: known[name] for name in known if name == "sample_weight"}
+    pca = FairPCA(max(dimensions), groups=None).fit(train, **weights)
+    rows = check_rows(test)
+    errors, distances = np.empty((2, len(dimensions), rows.shape[0])), np.empty(rows.shape[0])
+    for part, block in dense_blocks(rows):
+        centred = block - pca.mean_
+        distances[part] = np.square(centred).sum(axis=1)
+        kept = np.cumsum(np.square(centred @ pca.components_.T), axis=1)
+        left = distances[part] - kept[:, np.array(dimensions) - 1].T
+        errors[1][:, part] = np.maximum(left, 0.0)
+    for i, r in enumerate(dimensions):
+        copy = clone(reduction).set_params(n_components=r)
+        copy.fit(train, **{name: known[name] for name in known if has_fit_parameter(copy, name)})
+        errors[0, i] = row_errors(copy, test)[0]
+    return errors, distances
 
 
 def _splits(
@@ -445,20 +358,18 @@ def _prepared(
     return without_columns(fitted_to, left_out), without_columns(held_out, left_out)
 
 
-def _with_spread(groups: ScoredGroups, held_out: ScoredGroups) -> tuple[ScoredGroups, ScoredGroups]:
+def _with_spread(held_out: ScoredGroups) -> ScoredGroups:
     """The groups of which a spread can be told, which takes two held-out rows."""
     there = np.flatnonzero(held_out.count > 1)
     if len(there) == 0:
         raise ValueError("There are too few held-out rows: no group has two of them.")
-    if len(there) < len(groups.texts):
-        few = listed([groups.texts[i] for i in np.flatnonzero(held_out.count <= 1)], MOST_NAMES)
+    if len(there) < len(held_out.texts):
+        few = listed([held_out.texts[i] for i in np.flatnonzero(held_out.count <= 1)], MOST_NAMES)
         warn_user(f"Groups with fewer than two held-out rows are left out: {few}.")
-    return groups.only(there), held_out.only(there)
+    return held_out.only(there)
 
 
-def _curve(
-    groups: ScoredGroups, errors: Array, distances: Array, own: list[Array], *, relative: bool
-) -> LossCurve:
+def _curve(groups: ScoredGroups, errors: Array, distances: Array, *, relative: bool) -> LossCurve:
     """What groups lose, with intervals, from the errors of rows for each of m dimensions, (m, n).
 
     A loss is a ratio of weighted sums of errors e and units v, which are 1 or squared distances
@@ -468,19 +379,17 @@ def _curve(
     each = CONFIDENCE ** (1.0 / len(groups.texts))  # Šidák: so that all hold together
     for i in range(len(groups.texts)):
         rows, weights = groups.members(i)
-        beyond = errors[:, rows] - (own[i] if own else 0.0)
+        lost = errors[:, rows]
         units = distances[rows] if relative else np.ones(len(rows))
         total = float(weights @ units)
         if total == 0.0:
             continue  # a group without variance loses nothing of it
-        loss[:, i] = beyond @ weights / total
-        squares = np.square(beyond - loss[:, i, None] * units) @ np.square(weights)
+        loss[:, i] = lost @ weights / total
+        squares = np.square(lost - loss[:, i, None] * units) @ np.square(weights)
         n = weights.sum() ** 2 / np.square(weights).sum()  # rows that count as much
         freedom = max(n - 1.0, np.finfo(float).eps)
         quantile = scipy.stats.t.ppf((1.0 + each) / 2.0, freedom)
         reach[:, i] = quantile * np.sqrt(squares * (n / freedom)) / total
-    low, high = loss - reach, loss + reach
-    if not own:  # a loss is not negative, and a projection loses no more than all
-        most = np.maximum(loss, 1.0 if relative else np.inf)
-        low, high = np.maximum(low, 0.0), np.minimum(high, most)
-    return LossCurve(loss, low, high)
+    # A loss is not negative, and a projection loses no more than all.
+    most = np.maximum(loss, 1.0 if relative else np.inf)
+    return LossCurve(loss, np.maximum(loss - reach, 0.0), np.minimum(loss + reach, most))

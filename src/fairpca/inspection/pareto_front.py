@@ -91,13 +91,8 @@ class ParetoFront(Printed):
     --------------------------------------------------------------
     5 of 5 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
-    of at least 6.84153, and here none has more than 6.84153.
-    The value, 6.84153, is 25 % of the variance of all rows.
-    Compared with ordinary PCA, one group is better off, by 7.65, and one worse off,
-    by 6.77: some group always is, because ordinary PCA has the least total loss.
-    For every mixture of the criterion's groups, measured from the fitted mean and
-    with mean losses, the disparity from the mixture's own best subspace is at most
-    6.84153, and no subspace has a smaller worst case.
+    of at least 6.84153, and here none has more than 6.84153 (25 % of the variance
+    of all rows).
     """
 
     problem: Problem
@@ -531,14 +526,8 @@ def pareto_front(
     -------------------------------------------------------------
     The table has 8 of 50 points. 50 of 50 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
-    of at least 1.14148, and here none has more than 1.14148.
-    The value, 1.14148, is 8.15 % of the variance of all rows.
-    Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one
-    worse off, by 0.638: some group always is, because ordinary PCA has the least
-    total loss.
-    For every mixture of the criterion's groups, measured from the fitted mean and
-    with mean losses, the disparity from the mixture's own best subspace is at most
-    1.14148, and no subspace has a smaller worst case.
+    of at least 1.14148, and here none has more than 1.14148 (8.15 % of the variance
+    of all rows).
     >>> fair = front.estimator(max_extra_loss=0.01)
     >>> fair.group_table_.disparity.round(2).tolist()
     [3.19, 2.38, 0.81, 3.19, 0.84]

@@ -318,7 +318,7 @@ class ScoredGroups:
         shape = (len(groups.labels), n)
         matrix = scipy.sparse.csr_array((weights[kept], (groups.codes[kept], kept)), shape=shape)
         kind = getattr(reduction, "groups", None) or "intersections"
-        labels, parts = overlapping(groups.labels, kind, groups.orders)
+        labels, parts = overlapping(groups.labels, kind)
         if parts is not None:
             matrix = scipy.sparse.csr_array(parts.astype(np.float64)) @ matrix
         matrix.sort_indices()

@@ -17,11 +17,9 @@ from fairpca.files import moments_file as _moments_file
 from fairpca.folds import in_folds
 from fairpca.groups import (
     Groups,
-    Orders,
     are_parts,
     encode_groups,
     groups_of_parts,
-    merged_orders,
     n_partitions,
     overlapping,
     refuse_ambiguous,
@@ -50,7 +48,6 @@ class MomentSum:
         self._n_features: int | None = None
         self._names: tuple[str, ...] | None = None
         self._group_names: tuple[str, ...] | None = None
-        self._orders: Orders | None = None
         self._weighted = False
         self._has_folds: bool | None = None
         self.n_dropped = 0
@@ -80,7 +77,6 @@ class MomentSum:
                 "Moments of groups that overlap and of others cannot be added: add those of the "
                 "intersections, and call overlapping() on the sum."
             )
-        self._orders = merged_orders(self._orders, part.group_orders)
         self._n_features = part.n_features
         self._has_folds = part.has_folds if part.labels else self._has_folds
         self._names = self._names or part.feature_names
@@ -130,7 +126,7 @@ class MomentSum:
         """The sum so far."""
         if self._n_features is None:
             raise ValueError("There are no moments to merge: the list of parts is empty.")
-        labels = sorted_labels(self._groups, self._orders)
+        labels = sorted_labels(self._groups)
         refuse_ambiguous(labels)
         groups = [self._groups[label] for label in labels]
         shape = (len(groups), self._n_features, self._n_features)
@@ -144,7 +140,6 @@ class MomentSum:
             weight_squares=squares if self._weighted else None,
             feature_names=self._names,
             group_names=self._group_names,
-            group_orders=self._orders,
             n_dropped=self.n_dropped,
         )
 
@@ -170,8 +165,8 @@ class GroupMoments:
     Attributes
     ----------
     labels : tuple of length k
-        The groups, in sorted order; ordered categories keep theirs. Of several sensitive columns
-        they are tuples, in which "(all)" stands for a column that a group does not go by.
+        The groups, in sorted order. Of several sensitive columns they are tuples, in which "(all)"
+        stands for a column that a group does not go by.
     count : integer array of shape (k,)
         Rows of each group.
     weight : array of shape (k,)
@@ -189,8 +184,6 @@ class GroupMoments:
         Names of the columns, when they came from a data frame with names.
     group_names : tuple of str, or None
         Names of the sensitive columns, when they are known.
-    group_orders : tuple, or None
-        The ordered categories of each sensitive column, or None where it has no order.
     n_dropped : int
         Rows that are left out because a sensitive feature of theirs was missing.
 
@@ -219,7 +212,6 @@ class GroupMoments:
     weight_squares: Array | None = None
     feature_names: tuple[str, ...] | None = None
     group_names: tuple[str, ...] | None = None
-    group_orders: Orders | None = None
     n_dropped: int = 0
 
     @classmethod
@@ -406,7 +398,7 @@ class GroupMoments:
         """
         if self.has_folds:
             raise ValueError("These moments are kept by fold: call without_folds() first.")
-        labels, parts = overlapping(self.labels, groups, self.group_orders)
+        labels, parts = overlapping(self.labels, groups)
         return self if parts is None else self.united(labels, parts)
 
     @property
@@ -419,11 +411,9 @@ class GroupMoments:
         if not are_parts(self.labels):
             return self
         labels, group_of, _ = groups_of_parts(self.labels)
-        names, orders = self.group_names, self.group_orders
+        names = self.group_names
         united = self.united(labels, np.arange(len(labels))[:, None] == group_of)
-        return replace(
-            united, group_names=names and names[:-1], group_orders=orders and orders[:-1]
-        )
+        return replace(united, group_names=names and names[:-1])
 
     def united(self, labels: Sequence[Hashable], parts: NDArray[np.bool_]) -> GroupMoments:
         """Moments of other groups, each made of some of these: `parts` is (new, old)."""

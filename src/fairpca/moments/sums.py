@@ -20,6 +20,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
+from fairpca._linalg.dense import dense_blocks
 from fairpca._linalg.device import DeviceStack, FactorStack, diagonals, few_rows
 from fairpca._linalg.krylov import FEW_COLUMNS
 from fairpca._linalg.threads import blas_threads, in_threads, one_blas_thread
@@ -59,8 +60,9 @@ what they do, and threads wait for each other between them."""
 QUICK_COLUMNS = 32
 """Up to this number of columns a product of different matrices is quicker than one with itself."""
 
-_SPARSE_PRODUCT = 150
-"""Products of entries of dense rows that take as long as one of sparse rows."""
+_OFTEN = 0.1
+"""Share of the rows that have an entry in a column from which it is multiplied as a dense one; and
+of all entries, from which all columns are."""
 
 _LANES = 8
 """Numbers that a processor computes with at once: blocks of a multiple take the least time."""
@@ -229,7 +231,8 @@ def _pass(
 ) -> _Sums:
     """Sum all rows; the largest group by subtraction, which needs the same shift for all."""
     n, d = X.shape
-    if _pays_sparse(X) and not shift.any():
+    sparse = scipy.sparse.issparse(X) and X.nnz <= _OFTEN * n * d
+    if sparse and d > QUICK_COLUMNS and not shift.any():
         return _sparse_sums(X, codes, weights, shift)
     n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
     summed = partial(_sum_rows, X, codes, weights, shift, largest)
@@ -251,20 +254,18 @@ def _pass(
     return sums
 
 
-def _pays_sparse(X: Any) -> bool:
-    """Whether products of the entries of sparse rows take less time than those of dense rows."""
-    if not scipy.sparse.issparse(X) or X.shape[1] <= QUICK_COLUMNS:
-        return False
-    squares = float(np.square(np.diff(X.indptr).astype(np.float64)).sum())
-    return bool(_SPARSE_PRODUCT * squares < float(X.shape[0]) * X.shape[1] ** 2)
-
-
 def _sparse_sums(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
-    """Sum sparse rows that are not shifted, by products of sparse matrices."""
+    """Sum sparse rows that are not shifted.
+
+    Columns in which many rows have an entry are multiplied as dense ones, with each other and with
+    the others; the others with each other as sparse ones.
+    """
     k, d = shift.shape
     sums = _Sums(
         shift, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), shift
     )
+    is_often = np.bincount(X.indices, minlength=d) > _OFTEN * X.shape[0]
+    often = np.flatnonzero(is_often)
 
     def add(group: int) -> None:
         members = np.flatnonzero(codes == group)
@@ -274,7 +275,15 @@ def _sparse_sums(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _
         sums.count[group], sums.weight[group] = np.count_nonzero(w), w.sum()
         sums.first[group] = rows.T @ w
         rows.data *= np.repeat(np.sqrt(w), np.diff(rows.indptr))
-        (rows.T.tocsr() @ rows).toarray(out=sums.second[group])
+        dense = rows[:, often]
+        rows.data[is_often[rows.indices]] = 0.0
+        rows.eliminate_zeros()
+        second, mixed = sums.second[group], np.zeros((d, len(often)))
+        (rows.T.tocsr() @ rows).toarray(out=second)
+        for part, block in dense_blocks(dense) if dense.nnz else ():
+            mixed += rows[part].T @ block
+            mixed[often] += block.T @ block
+        second[:, often], second[often] = mixed, mixed.T
 
     in_threads(add, range(k))
     return sums

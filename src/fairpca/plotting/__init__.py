@@ -4,14 +4,10 @@ Each class holds the numbers of one picture, is made by a ``from_...`` method th
 and draws itself again with `plot`. Those of estimators take any fitted reduction for which the
 picture makes sense, also inside a pipeline; keywords such as ``line_kw`` are passed to matplotlib.
 Colours are those of the report and can be told apart by colour-blind readers, markers differ as
-well, and every group is shown with its number of rows.
-
-Names are drawn with the fonts of matplotlib's ``rcParams["font.family"]``; letters that these lack
-are written as code points, so add a font for Chinese, say. Arabic letters are joined by matplotlib
-3.11 and newer.
+well, and every group is shown with its number of rows. Names are drawn with the fonts of
+matplotlib's ``rcParams["font.family"]``: add one for Chinese, say.
 """
 
-from fairpca.plotting._biplot import BiplotDisplay
 from fairpca.plotting._displays import (
     ComparisonDisplay,
     DisparityDisplay,
@@ -20,7 +16,6 @@ from fairpca.plotting._displays import (
 )
 
 __all__ = [
-    "BiplotDisplay",
     "ComparisonDisplay",
     "DisparityDisplay",
     "FrontDisplay",

@@ -16,9 +16,7 @@ from fairpca.inspection.held_out import HeldOutLosses
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
-    CHOSEN_COLOR,
     FAIR_COLOR,
-    GROUP_MARKERS,
     INK,
     OWN_COLOR,
     PCA_COLOR,
@@ -28,6 +26,9 @@ from fairpca.plotting._style import (
     styled,
     with_rows,
 )
+
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
+"""Of the groups that are worst off with held-out rows."""
 
 _ROW = 0.8
 """The height of a group's row in a comparison, where 1 is the distance of two rows."""
@@ -205,7 +206,7 @@ class FrontDisplay(Display):
         for place, color, marker, name in (
             (0, PCA_COLOR, "o", "ordinary PCA"),
             (len(levels) - 1, FAIR_COLOR, "s", "fairest subspace"),
-            (self.chosen, CHOSEN_COLOR, "D", "chosen"),
+            (self.chosen, INK, "D", "chosen"),
         ):
             if place is not None:
                 point = levels[place], extra[place]
@@ -281,17 +282,17 @@ class HeldOutLossDisplay(Display):
             handles.append(ax.errorbar(places, worst_loss, yerr=ends, capsize=3, **style))
             for group in np.unique(curve.worst_group).tolist():
                 here = curve.worst_group == group
-                marker = GROUP_MARKERS[group % len(GROUP_MARKERS)]
+                marker = _MARKERS[group % len(_MARKERS)]
                 points = {"linestyle": "", "marker": marker, "color": style["color"]}
                 ax.plot(places[here], worst_loss[here], **points)
                 worst.add(group)
         for group in sorted(worst):  # what the markers mean, in the legend alone
-            marker = GROUP_MARKERS[group % len(GROUP_MARKERS)]
+            marker = _MARKERS[group % len(_MARKERS)]
             name = with_rows(losses.groups[group], losses.count[group])
             handles += ax.plot([], [], linestyle="", marker=marker, color=OWN_COLOR, label=name)
-        ax.set_ylim(bottom=min(ax.get_ylim()[0], 0.0) if losses.measure == "disparity" else 0.0)
+        ax.set_ylim(bottom=0.0)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out {losses.measure} ({unit})")
+        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out loss ({unit})")
         self._name_groups(handles=handles)
         return self
 

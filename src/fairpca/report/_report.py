@@ -160,8 +160,8 @@ def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> C
 def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
     """The comparison with names of groups as they are shown."""
     found = replace(found, labels=tuple(groups), group_names=None)
-    low, high = found.worst_interval
-    least, most = (end.max(axis=1) for end in (found.disparity.low, found.disparity.high))
+    _, low, high = found.share_lost.of(found.worst_group)
+    _, least, most = found.disparity.of(found.largest_disparity_group)
     methods = []
     for j, value in enumerate(found.share_lost.value):
         # Of PCA its interval, of the others that of the difference from PCA.

@@ -221,15 +221,11 @@ def spoken(facts: Facts, point: int) -> str:
     )
 
 
-_SAID_ELSEWHERE = ("compared with PCA", "as with PCA", "all worse off")
-"""Statements of a certificate that the report makes itself, in per cent."""
-
-
 def proof(facts: Facts, point: int) -> list[str]:
     """What is proven of a point, and what its squared units are in per cent."""
     solution, group = facts.front[point], int(facts.front.worst_group[point])
     statements = solution.certificate.statements()
-    said = [str(each) for each in statements if each.kind not in _SAID_ELSEWHERE]
+    said = [str(each) for each in statements if each.kind != "all worse off"]
     units = []
     if not facts.measure.relative and facts.problem.traces[group] > 0.0:
         most = facts.front.largest[point]

@@ -9,8 +9,7 @@ from fairpca.solution import Progress, Solution
 from fairpca.solvers.constrained import EpsilonConstraint, Lagrangian
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.front_sweep import check_sweep, end_of_front, sweep
-from fairpca.solvers.nested import Nested, NestedStep, check_nested
-from fairpca.solvers.pareto import ParetoDescent, pareto_starts
+from fairpca.solvers.pareto import ParetoDescent
 from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.relaxation import MultiplicativeWeights, NashWelfare, SDPRelaxation
 
@@ -66,16 +65,12 @@ __all__ = [
     "Lagrangian",
     "MultiplicativeWeights",
     "NashWelfare",
-    "Nested",
-    "NestedStep",
     "ParetoDescent",
     "PelegrinaFPCA",
     "Progress",
     "SDPRelaxation",
     "Solver",
-    "check_nested",
     "check_sweep",
     "end_of_front",
-    "pareto_starts",
     "sweep",
 ]

@@ -2,7 +2,7 @@
 
 The quadratic forms of a problem, whole or restricted to a subspace. With many columns the search
 takes place in a subspace that suffices; where losses are far smaller than traces, among what is
-left out: docs/exact_solver.md, sections 14 and 18.
+left out: docs/exact_solver.md, sections 14 and 17.
 """
 
 from __future__ import annotations

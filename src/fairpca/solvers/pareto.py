@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ from fairpca.validation import check_choice, check_seed
 # Descent for several objectives at once: the loop of the paper's Algorithm 1.
 # It knows nothing of PCA: objectives and retraction are given, so it also runs in a flat space,
 # where the paper's theorems can be checked.
+
+ARMIJO = 1e-4
+"""Share of the promised decrease that a shortened step has to reach: the paper's beta."""
 
 _SHORTEST_STEP = 2.0**-60
 """Share of the first step at which backtracking gives up: far below rounding."""
@@ -87,10 +90,10 @@ def descend(
     step: str,
     step_size: float,
     normalize: bool,
-    armijo: float,
     zero: Array,
     tol: float,
     max_iter: int,
+    armijo: float = ARMIJO,
     progress: Callable[[], bool] | None = None,
 ) -> Descent:
     """Follow the min-norm direction until it vanishes or the iterations are used up.
@@ -213,7 +216,6 @@ class AdaptiveDescent:
     differences: Callable[[Array], Differences]
     retract: Callable[[Array], Array]
     normalize: bool
-    armijo: float
     zero: Array
     tol: float
     unit: float
@@ -235,7 +237,6 @@ class AdaptiveDescent:
             step="sqrt",
             step_size=step_size,
             normalize=self.normalize,
-            armijo=self.armijo,
             zero=self.zero,
             tol=self.tol,
             max_iter=min(_EXPLORING, max_iter),
@@ -349,7 +350,7 @@ class AdaptiveDescent:
         """
         m, p = len(largest), len(held)
         active = self._active(held, m)
-        falls = self.armijo * (state.gradients @ direction)
+        falls = ARMIJO * (state.gradients @ direction)
         # A penalty may be far smaller than what is lost in total.
         rounding = ROUNDING * np.where(np.arange(m) < m - p, self.unit, np.abs(largest))
         step = direction.reshape(state.point.shape)
@@ -456,8 +457,6 @@ class ParetoDescent:
         Borwein), shortened until every objective falls.
     step_size : float, default=1.0
         Scale of the steps.
-    armijo : float, default=1e-4
-        Share of the promised decrease that backtracking asks for, in (0, 1); the paper's beta.
     start : {"random", "pca"} or array of shape (d, r), default="random"
         Where to start. Ordinary PCA is itself Pareto stationary for the Riemannian geometry.
     n_restarts : int, default=1
@@ -474,7 +473,6 @@ class ParetoDescent:
     See Also
     --------
     fairpca.objectives.Objective : How to write objectives.
-    fairpca.solvers.pareto_starts : Keeps the ends of many starts that no other dominates.
 
     Examples
     --------
@@ -497,7 +495,6 @@ class ParetoDescent:
     geometry: str = "riemannian"
     step: str = "adaptive"
     step_size: float = 1.0
-    armijo: float = 1e-4
     start: str | Array = "random"
     n_restarts: int = 1
     tol: float = 1e-7
@@ -530,7 +527,6 @@ class ParetoDescent:
                 raise ValueError("alpha='pairs' goes with objectives='pairwise'.")
         for name, valid, words in (
             ("step_size", self.step_size > 0, "positive"),
-            ("armijo", 0 < self.armijo < 1, "between 0 and 1"),
             ("tol", self.tol >= 0, "at least 0"),
             ("max_iter", self.max_iter >= 1, "at least 1"),
             ("n_restarts", self.n_restarts >= 1, "at least 1"),
@@ -540,21 +536,13 @@ class ParetoDescent:
 
     @classmethod
     def as_printed(
-        cls,
-        start: str | Array = "pca",
-        max_iter: int = 1000,
-        *,
-        objectives: str = "pairwise",
-        penalty: str = "squared",
-        alpha: float | str = 0.0,
-        step: str = "sqrt",
-        random_state: int | None = None,
+        cls, start: str | Array = "pca", max_iter: int = 1000, **choices: Any
     ) -> ParetoDescent:
         """Algorithm 1 exactly as the paper prints it.
 
         Euclidean gradients, each scaled to length one (Remark 1), the steps ``1 / sqrt(t)`` of its
-        experiments, or those of equation 16, and exactly `max_iter` of them: the paper's T. Its
-        direction does not vanish at stationary points, so where a run ends is up to T.
+        experiments, and exactly `max_iter` of them: the paper's T. Its direction does not vanish at
+        stationary points, so where a run ends is up to T.
 
         Parameters
         ----------
@@ -562,16 +550,10 @@ class ParetoDescent:
             The paper's U_0, of which it says nothing.
         max_iter : int, default=1000
             Number of steps.
-        objectives : {"pairwise", "single"}, default="pairwise"
-            Equation 12 or 9.
-        penalty : {"squared", "absolute", "exponential"}, default="squared"
-            The paper's psi.
-        alpha : float, "auto" or "pairs", default=0.0
-            0 is without the regularisation of equation 19; the others are the appendix's.
-        step : {"sqrt", "equation 16"}, default="sqrt"
-            How long the steps are.
-        random_state : int or None, default=None
-            Seed of a random start.
+        **choices
+            What the paper names beside it: `objectives` "pairwise" (equation 12, the default) or
+            "single" (equation 9), another `penalty`, `alpha` "auto" or "pairs" (equation 19), the
+            `step` of "equation 16", and the `random_state` of a random start.
 
         Returns
         -------
@@ -585,17 +567,12 @@ class ParetoDescent:
         >>> printed.geometry, printed.step, printed.tol
         ('euclidean', 'sqrt', 0.0)
         """
-        return cls(
-            objectives,
-            penalty,
-            alpha,
-            geometry="euclidean",
-            step=step,
-            start=start,
-            tol=0.0,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
+        printed: dict[str, Any] = {
+            "objectives": "pairwise",
+            "geometry": "euclidean",
+            "step": "sqrt",
+        }
+        return cls(**printed | choices, start=start, tol=0.0, max_iter=max_iter)
 
     @property
     def n_steps(self) -> int:
@@ -731,7 +708,6 @@ class ParetoDescent:
         common: dict[str, Any] = {
             "retract": polar_factor,
             "normalize": self.normalize,
-            "armijo": self.armijo,
             "zero": ROUNDING * vector.units(problem),
             "tol": self.tol if self.normalize else self.tol * problem.scale,
         }
@@ -754,53 +730,6 @@ class ParetoDescent:
         return descend(
             evaluate, values_of, basis, step=self.step, progress=progress, **common, **length
         )
-
-
-def pareto_starts(
-    problem: Problem, n_starts: int = 50, *, solver: ParetoDescent | None = None
-) -> tuple[Solution, ...]:
-    """Descend from many random starts and keep what no other end point dominates.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to solve.
-    n_starts : int, default=50
-        Number of random starts.
-    solver : ParetoDescent, default=None
-        How to descend; its `random_state` seeds the starts.
-
-    Returns
-    -------
-    tuple of Solution
-        By rising total loss.
-
-    See Also
-    --------
-    fairpca.ParetoDescent : Descends from one of them.
-    fairpca.pareto_front : Finds the front exactly.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import GroupMoments, Problem
-    >>> from fairpca.solvers import pareto_starts
-    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
-    >>> front = pareto_starts(problem, 5)
-    >>> 1 <= len(front) <= 5
-    True
-    """
-    solver = ParetoDescent() if solver is None else solver
-    seeds = np.random.default_rng(solver.random_state or 0).integers(1, 2**31, n_starts)
-    solutions = [
-        replace(solver, start="random", n_restarts=1, random_state=int(seed)).solve(problem)
-        for seed in seeds
-    ]
-    ends = np.array([solution.history["runs"][0].values[-1] for solution in solutions])
-    kept = [solution for solution, keep in zip(solutions, non_dominated(ends), strict=True) if keep]
-    return tuple(sorted(kept, key=lambda solution: solution.total_loss))
 
 
 def non_dominated(values: Array) -> np.typing.NDArray[np.bool_]:

@@ -282,7 +282,7 @@ class NashWelfare:
 
     See Also
     --------
-    fairpca.objectives.NashObjective : The same as an objective of Pareto descent.
+    fairpca.solvers.SDPRelaxation : What the roundings do.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checkpoints: the moments of the files that have been read, and which files these are."""
+"""Files and streams: batches, their sums in threads, and checkpoints of what has been read."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow
 
+from fairpca._linalg.threads import one_blas_thread
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
-from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
+from fairpca.files.checks import checked_texts, require, taking_for_damage
+from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.sources.record_batches import Batch
+from fairpca.moments.sums import worker_threads
+from fairpca.sources.record_batches import Batch, batch_moments
 from fairpca.tables.column_checks import ColumnSummary
 from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
 from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
 from fairpca.text import listed
+from fairpca.validation import Progress
 
 # Work on items in threads while further items are being read, with results in their order.
 
@@ -154,52 +159,38 @@ def file_batches(
 # Tables that are no files: whatever gives Arrow record batches, a part at a time.
 
 
-def stream_batches(source: Any) -> tuple[Iterator[Any], int]:
-    """The record batches of a source, and its number of rows, or 0 where that is not known."""
-    total = 0
+def stream_batches(source: Any) -> Iterator[Any]:
+    """The record batches of a source, in parts that are not too large."""
     parts: Iterable[Any]
     if isinstance(source, pyarrow.Table | pyarrow.RecordBatch):
-        parts, total = [source], source.num_rows
-    elif hasattr(source, "to_batches"):  # a Dataset or Scanner of pyarrow
-        if hasattr(source, "schema") and hasattr(source, "scanner"):
-            # As little as possible is read ahead: a dataset's own choice takes gigabytes.
-            source = source.scanner(
-                batch_size=batch_rows(len(source.schema)), batch_readahead=2, fragment_readahead=1
-            )
+        parts = [source]
+    elif hasattr(source, "scanner") and hasattr(source, "schema"):  # a Dataset of pyarrow
+        # As little as possible is read ahead: a dataset's own choice takes gigabytes.
+        size = batch_rows(len(source.schema))
+        scanner = source.scanner(batch_size=size, batch_readahead=2, fragment_readahead=1)
+        parts = scanner.to_batches()
+    elif hasattr(source, "to_batches"):  # a Scanner of pyarrow
         parts = source.to_batches()
     elif hasattr(source, "iloc"):  # pandas, in slices: all of it would be a copy in memory
-        step, total = batch_rows(source.shape[1]), len(source)
-        slices = (source.iloc[start : start + step] for start in range(0, total, step))
+        step = batch_rows(source.shape[1])
+        slices = (source.iloc[start : start + step] for start in range(0, len(source), step))
         parts = (pyarrow.Table.from_pandas(rows, preserve_index=False) for rows in slices)
-    elif hasattr(source, "collect"):
-        if not hasattr(source, "collect_batches"):
-            raise ValueError(
-                f"A {type(source).__name__} of this version does not give its rows in parts: "
-                "collect() it first, or install a newer Polars."
-            )
+    elif hasattr(source, "collect_batches"):  # a lazy frame of Polars
         parts = (rows.to_arrow() for rows in source.collect_batches(maintain_order=True))
-    elif hasattr(source, "slice") and hasattr(source, "to_arrow"):  # Polars
-        step, total = batch_rows(source.width), source.height
-        parts = (source.slice(start, step).to_arrow() for start in range(0, total, step))
     elif hasattr(source, "to_arrow_reader"):  # DuckDB
         parts = source.to_arrow_reader(2**16)
-    elif hasattr(source, "fetch_arrow_reader"):  # an old DuckDB
-        parts = source.fetch_arrow_reader(2**16)
-    elif hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader and many others
+    elif hasattr(source, "__arrow_c_stream__"):  # Polars, RecordBatchReader and many others
         parts = pyarrow.RecordBatchReader.from_stream(source)
     elif isinstance(source, Iterable) and not isinstance(source, dict):
-        parts = (batch for part in source for batch in stream_batches(part)[0])
+        parts = (batch for part in source for batch in stream_batches(part))
     else:
         raise TypeError(
             f"A {type(source).__name__} is no source of tables: pass a file, a folder, a data "
             "frame, or what gives Arrow record batches."
         )
-    batches = (
-        batch
-        for part in parts
-        for batch in (part.to_batches() if isinstance(part, pyarrow.Table) else [part])
-    )
-    return (piece for batch in batches for piece in cut(batch)), total
+    for part in parts:
+        for batch in part.to_batches() if isinstance(part, pyarrow.Table) else [part]:
+            yield from cut(batch)
 
 
 _PATIENCE = 5.0
@@ -218,11 +209,9 @@ class Pass:
         self.total = MomentSum()
         self.columns: Columns | None = None
         self._path, self._choice = path, choice
-        asked = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(choice).items()}
-        self._asked = {**asked, "missing_labels": missing_labels, "folds": folds}
+        self._asked = repr((choice, missing_labels, folds))
         self._done: dict[str, TableFile] = {}
         self._written = time.monotonic()
-        self._dirty = False
         if path is not None and Path(path).exists():
             self._resume(Path(path))
 
@@ -230,20 +219,15 @@ class Pass:
         stored, reading = _moments_file.read(path)
         if reading is None:
             raise ValueError(f"{str(path)!r} holds moments, but is no checkpoint of a pass.")
-        if reading.get("asked") != self._asked:
+        if reading["asked"] != self._asked:
             raise ValueError(
                 f"The checkpoint {str(path)!r} is of a pass with other columns or options: give "
                 "the same ones, or another checkpoint."
             )
         with taking_for_damage(repr(str(path))):
-            files = reading["files"]
-            require(isinstance(files, list), "its list of files read is no list")
-            for file in files:
-                types = [type(part) for part in file] if isinstance(file, list) else []
-                good = types == [str, int, int] and file[1] >= 0
-                require(good, f"{quoted(file)} is no name, size and date of a file that was read")
-            checked_texts([name for name, _, _ in files], "names of files read")
-            self._done = {name: TableFile(Path(name), *found) for name, *found in files}
+            names = checked_texts([file["name"] for file in reading["files"]], "files read")
+            for name, file in zip(names, reading["files"], strict=True):
+                self._done[name] = TableFile(Path(name), file["size"], int(file["changed_ns"]))
             features, choice = stored["feature_names"], self._choice
             require(features is not None, "its columns have no names")
             named = choice.sensitive, choice.weight, choice.features is None
@@ -270,17 +254,100 @@ class Pass:
         """Take in the moments of a whole file."""
         self.total.add(moments)
         self._done[str(file.path)] = file
-        self._dirty = True
         if time.monotonic() - self._written > _PATIENCE:
             self.write()
 
     def write(self) -> None:
-        """Write the checkpoint, if there is one and anything new."""
-        if self._path is None or not self._dirty:
+        """Write the checkpoint, if there is one and anything has been read."""
+        if self._path is None or not self._done:
             return
-        reading = {
-            "asked": self._asked,
-            "files": [[str(f.path), f.size, f.changed_ns] for f in self._done.values()],
-        }
-        _moments_file.write(self._path, self.total.moments(), reading)
-        self._written, self._dirty = time.monotonic(), False
+        files = [
+            {"name": name, "size": file.size, "changed_ns": str(file.changed_ns)}
+            for name, file in self._done.items()
+        ]
+        _moments_file.write(
+            self._path, self.total.moments(), {"asked": self._asked, "files": files}
+        )
+        self._written = time.monotonic()
+
+
+def read_files(
+    source: Any,
+    choice: ColumnChoice,
+    options: tuple[str, bool],
+    checkpoint: str | Path | None,
+    progress: Progress | None,
+) -> MomentSum:
+    """The sum over files, of which a checkpoint may have some."""
+    files = list_files(source)
+    if not files:
+        raise ValueError("The list of files is empty.")
+    reading = Pass(checkpoint, choice, *options)
+    left = reading.left(files)
+    size = sum(file.size for file in files)
+    read = size - sum(file.size for file in left)
+
+    def items() -> Iterator[Any]:
+        """Batches, and each file after its last one."""
+        nonlocal read
+        for file in left:
+            for batch, _, share in file_batches([file], choice, reading.columns):
+                reading.columns = batch.columns
+                yield batch
+                if progress is not None:
+                    progress(f"reading {file.path.name}", read + int(share * file.size), size)
+            read += file.size
+            yield file
+
+    part = MomentSum()
+    try:
+        for item in _summed(items(), options):
+            if isinstance(item, TableFile):
+                if part.n_groups or part.n_dropped:
+                    reading.add(item, part.moments())
+                part = MomentSum()
+            else:
+                part.add(item)
+            check_number_of_groups(max(part.n_groups, reading.total.n_groups))
+    finally:
+        reading.write()
+    return reading.total
+
+
+def read_stream(
+    source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
+) -> MomentSum:
+    """The sum over the tables of a source that is no file."""
+
+    def items() -> Iterator[Batch]:
+        columns, done = None, 0
+        for batch in stream_batches(source):
+            columns = choice.columns(batch.schema, columns)
+            yield Batch(batch.select(columns.names), columns, "", done)
+            done += batch.num_rows
+            if progress is not None:
+                progress("reading rows", done, 0)
+
+    found = MomentSum()
+    for moments in _summed(items(), options):
+        found.add(moments)
+        check_number_of_groups(found.n_groups)
+    return found
+
+
+def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
+    """Moments in place of the batches among the items; other items as they are.
+
+    The options are those of `batch_moments`.
+    """
+
+    def work(item: Any) -> Any:
+        return batch_moments(item, *options) if isinstance(item, Batch) else item
+
+    first = next(items, None)
+    if first is None:
+        return
+    d = len(first.columns.features) if isinstance(first, Batch) else 1
+    n_threads = worker_threads(d)
+    with one_blas_thread() if n_threads > 1 else nullcontext():
+        yield from in_order(work, chain([first], items), n_threads)

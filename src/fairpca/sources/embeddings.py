@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.folds import in_folds
-from fairpca.groups import MISSING_LABELS, warn_of_dropped
-from fairpca.moments import GroupMoments, MomentSum
-from fairpca.tables.columns import label_groups, require_columns
-from fairpca.validation import check_choice, explain_not_finite
+from fairpca.moments import GroupMoments
+from fairpca.sources.one_pass import read_moments
+from fairpca.tables.columns import require_columns
 
 
 def read_embeddings(
@@ -66,23 +65,20 @@ def read_embeddings(
     >>> fair.transform(embedding_rows(table, unit_length=True)).shape
     (300, 2)
     """
-    check_choice("missing_labels", missing_labels, MISSING_LABELS)
+    import pyarrow
+
     given = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
     names = list(given or ())
-    total, n = MomentSum(), 0
-    for batch in _batches(source, [vectors, *names]):
-        if batch.num_rows == 0:
-            continue
-        rows = embedding_rows(batch, vectors, unit_length=unit_length)
-        groups = label_groups(batch, names, missing_labels)
-        groups = in_folds(groups, rows) if folds and groups.labels else groups
-        moments = GroupMoments.from_groups(rows, groups)
-        if not moments.is_finite:
-            explain_not_finite(rows)
-        total.add(moments)
-        n += batch.num_rows
-    warn_of_dropped(total.n_dropped, n)
-    return total.moments()
+
+    def tables() -> Iterator[Any]:
+        for batch in _batches(source, [vectors, *names]):
+            rows = embedding_rows(batch, vectors, unit_length=unit_length)
+            columns = {f"{vectors} {j}": column for j, column in enumerate(rows.T)}
+            yield pyarrow.table(columns | {name: batch.column(name) for name in names})
+
+    options: dict[str, Any] = {"missing_labels": missing_labels, "folds": folds}
+    moments = read_moments(tables(), sensitive_features=names, **options)
+    return replace(moments, feature_names=None)
 
 
 def embedding_rows(table: Any, vectors: str = "embedding", *, unit_length: bool = False) -> Array:
@@ -145,7 +141,7 @@ def _batches(source: Any, names: list[str]) -> Iterator[Any]:
         for file in list_files(paths):
             table = file.open()
             require_columns(table.schema.names, names)
-            yield from (batch for batch, _ in table.batches(names))
+            yield from (batch for batch, _ in table.batches(names) if batch.num_rows)
     else:
         require_columns(source.schema.names, names)
-        yield from (batch.select(names) for batch in stream_batches(source)[0])
+        yield from (batch.select(names) for batch in stream_batches(source))

@@ -4,19 +4,15 @@ transform_distributed leaves the rows of Dask and Spark where they are.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing, nullcontext
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.backends import cluster_library
-from fairpca._linalg.threads import one_blas_thread
 from fairpca.groups import MISSING_LABELS, check_number_of_groups, warn_of_alike, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.moments.sums import worker_threads
 from fairpca.tables.columns import ColumnChoice, quoted
 from fairpca.validation import Progress, check_choice
 
@@ -49,16 +45,15 @@ def read_moments(
         Or an array or data frame of Dask, or a data frame of Spark (classic or Connect).
     sensitive_features : str or sequence of str, default=None
         The column that makes the groups; several make groups of their intersections. In CSV files
-        labels are text, as nothing there says otherwise, and only an empty cell is missing. With
-        Dask also an array, series or data frame with the same rows in the same partitions.
+        labels are text, as nothing there says otherwise, and only an empty cell is missing. Of a
+        Dask array it is an array with the same rows.
     features : sequence of str, default=None
         The columns to reduce, numeric and without missing values. None takes all numeric ones of
         the first table that are not named otherwise, and refuses further tables with more, and
-        columns of CSV files that nearly are, because of a slip; of a
-        Dask data frame all columns, where groups and weights are not given by name. A warning names
-        the columns of Dask and Spark that are left out because they hold no numbers.
+        columns of CSV files that nearly are, because of a slip. A warning names the columns of Dask
+        and Spark that are left out because they hold no numbers.
     sample_weight : str, default=None
-        The column with non-negative weights of the rows. With Dask also an array or series.
+        The column with non-negative weights of the rows; of a Dask array an array.
     keep_sensitive : bool, default=False
         Whether the sensitive columns that are numeric are among the features where these are not
         named.
@@ -74,7 +69,7 @@ def read_moments(
         finds one goes on from there. Files it has must be there unchanged; further ones may come.
     progress : callable, default=None
         Called as ``progress(what, done, total)``: bytes where the source is files, else rows, with
-        a total of 0 where that is not known. Clusters have their own ways to show it.
+        a total of 0. Clusters have their own ways to show it.
 
     Returns
     -------
@@ -111,28 +106,43 @@ def read_moments(
     )
     if checkpoint is not None and not is_files:
         raise ValueError("A checkpoint can only be kept of files.")
-    library, options = cluster_library(source), (missing_labels, folds)
-    if library is not None:
-        from fairpca.sources import dask, spark
-
-        partition_moments: Any = (dask if library == "dask" else spark).moments
-        total = MomentSum()
-        columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in partition_moments(source, *columns, options):
-            total.add(part)
-            check_number_of_groups(total.n_groups)
-    else:
+    library, given = cluster_library(source), (sensitive_features, sample_weight)
+    is_array = library == "dask" and not hasattr(type(source), "divisions")
+    if not is_array:
+        if any(hasattr(one, "shape") for one in given):
+            raise TypeError(
+                "sensitive_features and sample_weight must be names of columns of the table: add "
+                "their values to it as columns."
+            )
+        choice = ColumnChoice.of(features, *given, keep_sensitive)
+    elif features is not None or any(isinstance(one, str | list | tuple) for one in given):
+        raise ValueError("Columns of a Dask array have no names: pass a Dask data frame.")
+    options = missing_labels, folds
+    if library is None:
         try:
             import pyarrow  # noqa: F401
         except ImportError as error:
             raise ImportError(
                 "Files and Arrow streams need pyarrow: install `fairpca[files]`."
             ) from error
-        choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
+        from fairpca.sources.checkpoints import read_files, read_stream
+
         if is_files:
-            total = _read_files(source, choice, options, checkpoint, progress)
+            total = read_files(source, choice, options, checkpoint, progress)
         else:
-            total = _read_stream(source, choice, options, progress)
+            total = read_stream(source, choice, options, progress)
+    else:
+        from fairpca.sources import dask, spark
+
+        if is_array:
+            parts = dask.array_moments(source, *given, *options)
+        else:
+            part_moments: Any = dask.frame_moments if library == "dask" else spark.moments
+            parts = part_moments(source, choice, *options)
+        total = MomentSum()
+        for part in parts:
+            total.add(part)
+            check_number_of_groups(total.n_groups)
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
@@ -192,95 +202,3 @@ def transform_distributed(fair: Any, X: Any, *, keep: str | Sequence[str] = ()) 
     from fairpca.sources import dask, spark
 
     return (dask if library == "dask" else spark).transform(fair, X, kept)
-
-
-def _read_files(
-    source: Any,
-    choice: ColumnChoice,
-    options: tuple[str, bool],
-    checkpoint: str | Path | None,
-    progress: Progress | None,
-) -> MomentSum:
-    from fairpca.sources.checkpoints import Pass, file_batches, list_files
-    from fairpca.tables.reading import TableFile
-
-    files = list_files(source)
-    if not files:
-        raise ValueError("The list of files is empty.")
-    reading = Pass(checkpoint, choice, *options)
-    left = reading.left(files)
-    size = sum(file.size for file in files)
-    read = size - sum(file.size for file in left)
-
-    def items() -> Iterator[Any]:
-        """Batches, and each file after its last one."""
-        nonlocal read
-        for file in left:
-            for batch, _, share in file_batches([file], choice, reading.columns):
-                reading.columns = batch.columns
-                yield batch
-                if progress is not None:
-                    progress(f"reading {file.path.name}", read + int(share * file.size), size)
-            read += file.size
-            yield file
-
-    part = MomentSum()
-    try:
-        for item in _summed(items(), options):
-            if isinstance(item, TableFile):
-                if part.n_groups or part.n_dropped:
-                    reading.add(item, part.moments())
-                part = MomentSum()
-            else:
-                part.add(item)
-            check_number_of_groups(max(part.n_groups, reading.total.n_groups))
-    finally:
-        reading.write()
-    return reading.total
-
-
-def _read_stream(
-    source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
-) -> MomentSum:
-    from fairpca.sources.checkpoints import stream_batches
-    from fairpca.sources.record_batches import Batch
-
-    batches, total = stream_batches(source)
-
-    def items() -> Iterator[Batch]:
-        columns, done = None, 0
-        for batch in batches:
-            columns = choice.columns(batch.schema, columns)
-            yield Batch(batch.select(columns.names), columns, "", done)
-            done += batch.num_rows
-            if progress is not None:
-                progress("reading rows", done, total)
-
-    found = MomentSum()
-    for moments in _summed(items(), options):
-        found.add(moments)
-        check_number_of_groups(found.n_groups)
-    return found
-
-
-def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
-    """Moments in place of the batches among the items; other items as they are.
-
-    The options are those of `batch_moments`.
-    """
-    from fairpca.sources.checkpoints import in_order
-    from fairpca.sources.record_batches import Batch, batch_moments
-
-    def work(item: Any) -> Any:
-        return batch_moments(item, *options) if isinstance(item, Batch) else item
-
-    first = next(items, None)
-    if first is None:
-        return
-    d = len(first.columns.features) if isinstance(first, Batch) else 1
-    n_threads = worker_threads(d)
-    with (
-        one_blas_thread() if n_threads > 1 else nullcontext(),
-        closing(in_order(work, chain([first], items), n_threads)) as results,
-    ):
-        yield from results

@@ -1,6 +1,6 @@
 """From an Arrow record batch to its rows of numbers, and to their moments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow
 
+from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.folds import in_folds
-from fairpca.moments import GroupMoments
+from fairpca.groups import check_number_of_groups
+from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import Columns, label_groups
+from fairpca.tables.reading import cut
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,35 @@ class Batch:
         except (ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{self.where}: {error}" if self.where else str(error)) from error
+
+
+def in_parts(
+    batches: Iterable[Any], columns: Columns, where: str, names: Sequence[str] | None = None
+) -> Iterator[Batch]:
+    """The rows of a partition, in parts that are not too large, perhaps with other names."""
+    before = 0
+    for batch in batches:
+        named = batch if names is None else pyarrow.RecordBatch.from_arrays(batch.columns, names)
+        for part in cut(named):
+            yield Batch(part, columns, where, before)
+            before += part.num_rows
+
+
+def sum_batches(
+    batches: Iterable[Any],
+    columns: Columns,
+    where: str,
+    missing_labels: str,
+    folds: bool,
+    names: Sequence[str] | None = None,
+) -> GroupMoments | None:
+    """Moments of all batches of a partition, or None if it has no rows."""
+    total = MomentSum()
+    with one_blas_thread():  # a task has one core
+        for batch in in_parts(batches, columns, where, names):
+            total.add(batch_moments(batch, missing_labels, folds))
+            check_number_of_groups(total.n_groups)
+    return total.moments() if total.n_groups or total.n_dropped else None
 
 
 def batch_moments(batch: Batch, missing_labels: str, folds: bool = False) -> GroupMoments:

@@ -44,7 +44,7 @@ class RowBatches:
     ...     file = Path(folder, "credit.parquet")
     ...     columns.assign(group=credit.sensitive_features).to_parquet(file)
     ...     batches = RowBatches(file, sensitive_features="group")
-    ...     fair = StochasticFairPCA(5, max_passes=3, validation_fraction=0).fit_batches(batches)
+    ...     fair = StochasticFairPCA(5, n_passes=3).fit_batches(batches)
     >>> int(fair.group_table_.count.sum())
     30000
     """

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fairpca._linalg.threads import one_blas_thread
-from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import (
     ColumnChoice,
@@ -28,39 +26,25 @@ _REFUSAL = re.compile(r"^(?:\w+\.)*(ValueError|TypeError): (Partition \d+: .*)$"
 
 
 def moments(
-    frame: Any,
-    sensitive_features: str | Sequence[str] | None,
-    features: Sequence[str] | None,
-    sample_weight: str | None,
-    keep_sensitive: bool,
-    options: tuple[str, bool],
+    frame: Any, choice: ColumnChoice, missing_labels: str, folds: bool
 ) -> list[GroupMoments]:
-    """Moments of parts of a Spark data frame; `read_moments` has the parameters.
+    """Moments of parts of a Spark data frame.
 
-    The options are `missing_labels` and `folds`. Nothing but moments leaves the executors, which
-    need fairpca too.
+    Nothing but moments leaves the executors, which need fairpca too.
     """
     _require_spark(frame)
-    if any(hasattr(given, "shape") for given in (sensitive_features, sample_weight)):
-        raise TypeError(
-            "sensitive_features and sample_weight must be names of columns of the data frame."
-        )
-    choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
     columns = choice.columns(_schema(frame))
     if columns.all_numeric:
         warn_of_left_out([name for name in frame.columns if name not in columns.names])
 
     def sum_partition(batches: Iterable[Any]) -> Iterator[Any]:
         """One row with the moments of all batches of a partition, or none if it has no rows."""
-        from fairpca.sources.record_batches import batch_moments
+        from fairpca.sources.record_batches import sum_batches
 
-        total = MomentSum()
-        with one_blas_thread():  # a task has one core
-            for batch in _parts(batches, columns.names, columns):
-                total.add(batch_moments(batch, *options))
-                check_number_of_groups(total.n_groups)
-        if total.n_groups or total.n_dropped:
-            yield _sent(_task(), total.moments())
+        where, names = f"Partition {_task()}", columns.names
+        found = sum_batches(batches, columns, where, missing_labels, folds, names)
+        if found is not None:
+            yield _sent(_task(), found)
 
     sums = _selected(frame, columns.names).mapInArrow(sum_partition, _SENT)
     # By a column and without a number of partitions, so that Spark settles on one by their sizes.
@@ -96,9 +80,9 @@ def transform(fair: Any, frame: Any, keep: Sequence[str]) -> Any:
     def reduce_partition(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow
 
-        from fairpca.sources.record_batches import batch_numbers
+        from fairpca.sources.record_batches import batch_numbers, in_parts
 
-        for batch in _parts(batches, needed, columns):
+        for batch in in_parts(batches, columns, f"Partition {_task()}", needed):
             parts = [batch.rows.column(name) for name in keep]
             parts += [pyarrow.array(column) for column in projection(batch_numbers(batch)).T]
             yield pyarrow.RecordBatch.from_arrays(parts, names=[*keep, *made])
@@ -120,20 +104,6 @@ def _merge(batches: Iterable[Any]) -> Iterator[Any]:
             total.add(GroupMoments.from_bytes(data.as_py()))
     if first is not None:
         yield _sent(first, total.moments())
-
-
-def _parts(batches: Iterable[Any], names: list[str], columns: Any) -> Iterator[Any]:
-    """The batches of a partition, in parts that are not too large, with names for the columns."""
-    import pyarrow
-
-    from fairpca.sources.record_batches import Batch
-    from fairpca.tables.reading import cut
-
-    where, before = f"Partition {_task()}", 0
-    for batch in batches:
-        for part in cut(pyarrow.RecordBatch.from_arrays(batch.columns, names=names)):
-            yield Batch(part, columns, where, before)
-            before += part.num_rows
 
 
 def _sent(task: int, moments: GroupMoments) -> Any:

@@ -24,7 +24,6 @@ from fairpca.groups import (
     Codes,
     Groups,
     check_number_of_groups,
-    column_order,
     combine_encoded,
     encode_column,
     encode_groups,
@@ -420,10 +419,7 @@ def label_groups(table: Any, names: Sequence[str], missing_labels: str) -> Group
     """The groups of the rows of a record batch, by its sensitive columns; one if there are none."""
     if not names:
         return encode_groups(None, table.num_rows)
-    orders = [column_order(table.column(name)) for name in names]
-    return combine_encoded(
-        encode_labels(table, names), table.num_rows, missing_labels, names, orders
-    )
+    return combine_encoded(encode_labels(table, names), table.num_rows, missing_labels, names)
 
 
 def is_numeric(kind: Any) -> bool:
