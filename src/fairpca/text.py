@@ -125,12 +125,11 @@ class TextTable:
         return lines
 
     def _parts(self, widths: list[int], width: int) -> list[list[int]]:
-        units, start = [], 1
-        for size in self.units or [1] * (len(widths) - 1):
-            units.append(list(range(start, start + size)))
-            start += size
         parts: list[list[int]] = [[]]
-        for unit in units:
+        start = 1
+        for size in self.units or [1] * (len(widths) - 1):
+            unit = list(range(start, start + size))
+            start += size
             used = widths[0] + sum(len(_GAP) + widths[j] for j in [*parts[-1], *unit])
             if used <= width or not parts[-1]:
                 parts[-1] += unit

@@ -68,8 +68,10 @@ def test_what_a_model_keeps_of_rare_categories_is_their_pool():
     encoders = preparation.transformer[0].named_transformers_
     known = [
         text
-        for encoder in encoders.values()
-        for texts in getattr(encoder, "categories_", ())
+        for part in encoders.values()
+        if hasattr(part, "named_steps")
+        for step in part.named_steps.values()
+        for texts in getattr(step, "categories_", ())
         for text in texts
     ]
     assert sorted(known) == ["cook", "nurse", "other (rare)", "smith", "x", "y"]

@@ -14,10 +14,7 @@ from fairpca.inspection.pareto_front import shown_measures
 from fairpca.measures import BY_NOUN
 from fairpca.model_file import write_model
 from fairpca.tables.columns import quoted
-from fairpca.text import TextTable, short_texts
-
-_MOST_SHOWN = 5
-"""How many columns of a kind are named."""
+from fairpca.text import MOST_NAMES, TextTable, short_texts
 
 
 def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
@@ -44,7 +41,7 @@ def columns_sentence(prepared: PreparedTable) -> str:
         names = [outcome.name for outcome in by_kind.get(kind, ())]
         said += [f"{word}: {quoted(names)}"] if names else []
     noted = [outcome for outcome in outcomes if outcome.note]
-    shown = [f"{quoted([o.name])}: {o.note}" for o in noted[:_MOST_SHOWN]]
+    shown = [f"{quoted([o.name])}: {o.note}" for o in noted[:MOST_NAMES]]
     more, n_dropped = len(noted) - len(shown), prepared.table.n_dropped
     lines = [f"Columns: {'; '.join(said)}.", *shown]
     if more:

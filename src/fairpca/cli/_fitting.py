@@ -4,7 +4,6 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +45,14 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
             if limits
             else "exact",
         )
-        listener = partial(_tell_step, progress, doing)
-        fair.fit_data(prepared.grouped_data(reduce_wide=True), listener)
+
+        def tell(
+            done: int, total: int, bound: float | None = None, value: float | None = None
+        ) -> None:
+            found = f", best {value:.5g}, none below {bound:.5g}" if value is not None else ""
+            progress(f"{doing}{found}: step", done, total)
+
+        fair.fit_data(prepared.grouped_data(reduce_wide=True), tell)
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
         if str(warning.message) != str(fair.certificate_):
@@ -157,19 +162,6 @@ def report_on(
         )
     prepared.weigh(made.front.problem.moments)
     return made
-
-
-def _tell_step(
-    progress: Any,
-    doing: str,
-    done: int,
-    total: int,
-    bound: float | None = None,
-    value: float | None = None,
-) -> None:
-    """Say how far a solver is: the step, and the best found so far with what bounds it."""
-    found = f", best {value:.5g}, none below {bound:.5g}" if value is not None else ""
-    progress(f"{doing}{found}: step", done, total)
 
 
 def _without_folder(argument: str) -> str:

@@ -23,9 +23,9 @@ from fairpca.moments import GroupMoments, MomentSum
 from fairpca.moments.sums import worker_threads
 from fairpca.sources.record_batches import Batch, batch_moments
 from fairpca.tables.column_checks import ColumnSummary
-from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
+from fairpca.tables.columns import ColumnChoice, Columns, TableError, encoded_text
 from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
-from fairpca.text import listed
+from fairpca.text import MOST_NAMES, listed
 from fairpca.validation import Progress
 
 # Work on items in threads while further items are being read, with results in their order.

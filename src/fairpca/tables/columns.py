@@ -30,7 +30,7 @@ from fairpca.groups import (
     in_order,
     refuse_measurements,
 )
-from fairpca.text import listed, short_text
+from fairpca.text import MOST_NAMES, listed, short_text
 
 
 class TableError(ValueError):
@@ -102,9 +102,6 @@ def meant(name: str, known: Sequence[str]) -> str | None:
 def _plain(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum()) or name
 
-
-MOST_NAMES = 5
-"""How many names a message lists."""
 
 MISSING_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),

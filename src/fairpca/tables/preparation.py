@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -93,10 +94,7 @@ class InputColumn:
         return tuple(f"{self.name}={category}" for category in self.categories) or (self.name,)
 
     def values(self, source: Any, tally: Tally, unknown: str) -> Any:
-        """The values of a column of a table: numbers, or known texts, with what is filled in.
-
-        What is missing is NaN, or None, where nothing is.
-        """
+        """The values of a column of a table: numbers with NaN, or known texts with None."""
         if self.kind != "number":
             return self._texts(source, tally, unknown)
         found = encoded_text(source, self.name)
@@ -111,7 +109,7 @@ class InputColumn:
         values = numbers(source)
         finite = np.isfinite(values)
         if not finite.all():
-            values = np.where(finite, values, np.nan if self.fill is None else self.fill)
+            values = np.where(finite, values, np.nan)
             tally[self.when_missing] += int(np.count_nonzero(~finite))
         return values
 
@@ -144,7 +142,7 @@ class InputColumn:
             if text not in known:
                 tally["unknown", self.name] += count
         other = self.pool or ""
-        values = [*(text if text in known else other for text in texts), self.fill]
+        values = [*(text if text in known else other for text in texts), None]
         return np.array(values, dtype=object)[codes]
 
 
@@ -163,10 +161,6 @@ def missing_error(tally: Tally, is_new: bool = False) -> list[TableError]:
         return [TableError(problem, remedy, drop_missing=True)]
     instead = "--drop-missing leaves out the rows, and --drop a column"
     return [TableError(problem, remedy, instead, impute=True)]
-
-
-_MOST_ALIKE = 2
-"""How many texts with spellings that differ in case or spaces are named."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +211,7 @@ def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category"
     same = [found for found in alike(texts) if not {*kept}.isdisjoint(found)]
     if same:
         named = [" and ".join(map(repr, found)) for found in same]
-        notes.append(f"{joined(named, _MOST_ALIKE)} differ only in case or spaces")
+        notes.append(f"{joined(named)} differ only in case or spaces")
     return notes
 
 
@@ -299,20 +293,29 @@ class Preparation:
     def transformer(self) -> Pipeline:
         """The pipeline that takes a data frame of pandas with the columns, once they are checked.
 
-        A `ColumnTransformer` encodes neighbours of which the same becomes together, and a
-        `StandardScaler` is last. Categories, means and scales are those that were learned, so that
-        the pipeline is fitted to one row.
+        A `ColumnTransformer` fills in and encodes neighbours of which the same becomes together,
+        and a `StandardScaler` is last. Categories, means and scales are those that were learned,
+        so that the pipeline is fitted to one row: that of what missing values become.
         """
         parts: list[Any] = []
-        for kind, similar in groupby(self.columns, lambda column: column.kind):
-            some, step = [*similar], "passthrough"
+        for (kind, fills), similar in groupby(
+            self.columns, lambda column: (column.kind, column.fill is not None)
+        ):
+            some, steps = [*similar], []
+            if fills:
+                missing = np.nan if kind == "number" else None
+                steps.append(SimpleImputer(missing_values=missing, strategy="most_frequent"))
+            categories = [np.array(column.categories, dtype=object) for column in some]
             if kind == "onehot":
-                categories = [np.array(column.categories, dtype=object) for column in some]
-                step = OneHotEncoder(categories=categories, handle_unknown="ignore")
-            parts.append((str(len(parts)), step, [column.name for column in some]))
+                steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
+            part = make_pipeline(*steps) if steps else "passthrough"
+            parts.append((str(len(parts)), part, [column.name for column in some]))
         encode = ColumnTransformer(parts, sparse_threshold=0.0)
         pipeline = make_pipeline(encode, StandardScaler()).set_output(transform="default")
-        examples = [[(*column.categories, 0.0)[0]] for column in self.columns]
+        examples = [
+            [(*column.categories, 0.0)[0] if column.fill is None else column.fill]
+            for column in self.columns
+        ]
         scaler = pipeline.fit(self._frame(examples))[-1]
         scaler.mean_, scaler.scale_, scaler.var_ = self.means, self.scales, self.scales**2
         return pipeline
