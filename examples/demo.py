@@ -1,7 +1,7 @@
-"""Who pays for PCA on UCI Adult, by sex and by race, and what a fair subspace changes.
+"""What groups of UCI Adult lose with PCA, by sex and by race, and what a fair subspace changes.
 
-Run ``make demo``, or ``python examples/demo.py`` where ``fairpca[cli]`` is installed. All is done
-by the program ``fairpca``, on a CSV file such as you may have.
+Run ``make demo``, or ``python examples/demo.py`` if ``fairpca[cli]`` is installed. The demo runs
+the program ``fairpca`` on a CSV file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(folder: Path = FOLDER) -> dict[str, Path]:
         "UCI Adult: 5 standardised columns of numbers, and a 0/1 column for each category of\n"
         "the others; the column that makes the groups is left out. A group's loss is the\n"
         "squared distance between a row and its reconstruction, averaged over its rows. Its\n"
-        "disparity is what it loses beyond what it would lose with a PCA of its own."
+        "disparity is its loss minus its loss with a PCA of its own."
     )
     reports = {}
     for sensitive in ("sex", "race"):

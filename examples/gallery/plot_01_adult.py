@@ -2,15 +2,15 @@
 Adult, end to end
 =================
 
-Census records of 32,561 people: prepare the table, see who pays for PCA, find the fair subspace,
-judge it by people whom it has not seen, and look at a classifier behind it.
+Census records of 32,561 people: prepare the table, audit ordinary PCA, find the fair subspace,
+judge it on held-out people, and look at a classifier behind it.
 """
 
 # %%
 # Preparing
 # ---------
-# Categories are integer codes, all columns are standardised, and ``sex``, which makes the groups,
-# is left out, as is the survey weight ``fnlwgt``. UCI's test part is scaled as the training part.
+# Categories are integer codes, and all columns are standardised. ``sex``, which defines the groups,
+# and the survey weight ``fnlwgt`` are left out. UCI's test part is scaled as the training part is.
 from functools import partial
 
 from matplotlib import pyplot as plt
@@ -31,16 +31,17 @@ print(X.shape, X_test.shape)
 # %%
 # Who pays for PCA?
 # -----------------
-# ``audit`` judges a reduction that is in use already. A group's disparity is what it loses beyond
-# what it would lose with a PCA of its own. That of women is fifteen times that of men, and the
-# difference is significant.
+# ``audit`` judges an existing reduction. A group's disparity is its loss minus its loss with a PCA
+# of its own. The disparity of women is fifteen times that of men, and the difference is
+# significant.
 pca = PCA(5).fit(X)
 print(audit(pca, X, sensitive_features=train.sensitive_features))
 
 # %%
 # The fair subspace
 # -----------------
-# It has as many dimensions, less than half the largest disparity, and 1.8 % more loss in total.
+# It has the same number of dimensions, less than half the largest disparity, and 1.8 % more total
+# loss.
 fair = FairPCA(5).fit(X, sensitive_features=train.sensitive_features)
 print(fair.certificate_.sentences()[0])
 DisparityDisplay.from_estimator(fair)
@@ -49,9 +50,9 @@ plt.show()
 # %%
 # People whom the fit has not seen
 # --------------------------------
-# Nothing is fitted to the test part: the groups' own PCA is that of the training rows. Women gain
-# and men lose nearly what they did above. With 16,281 rows the difference that is left between
-# their disparities is not significant.
+# Nothing is fitted to the test part: the groups' own PCAs are those of the training rows. Women
+# gain and men lose nearly as much as above. The remaining difference between their disparities is
+# not significant with 16,281 rows.
 new = audit(fair, X_test, sensitive_features=test.sensitive_features, baseline="training")
 print(new)
 DisparityDisplay.from_table(new)
@@ -60,9 +61,9 @@ plt.show()
 # %%
 # And a classifier?
 # -----------------
-# A fair reduction is about what is kept of each group's *columns*. It promises nothing about a
-# classifier that is trained on the reduced rows. Here the share of women and men who are
-# predicted to earn more than 50,000 dollars, and the accuracy, hardly change.
+# A fair reduction preserves each group's *columns*. It guarantees nothing about a classifier that
+# is trained on the reduced rows. Here the shares of women and men who are predicted to earn more
+# than 50,000 dollars hardly change, and neither does the accuracy.
 for name, reduction in (("PCA", pca), ("fair PCA", fair)):
     classifier = LogisticRegression(max_iter=1000).fit(reduction.transform(X), train.target)
     predicted = classifier.predict(reduction.transform(X_test))

@@ -2,16 +2,17 @@
 Credit, judged by held-out rows
 ===============================
 
-A proof about the rows of a fit does not extend to others. 30,000 credit card clients by
-education, three tenths of whom are kept aside, show how much of it can be lost.
+A proof about the rows of a fit does not extend to new rows. This example measures how much of the
+gain is lost on held-out rows, with 30,000 credit card clients by education, three tenths of whom
+are held out.
 """
 
 # %%
 # Two ways of preparing
 # ---------------------
 # Amounts of money have heavy tails: a few clients decide the variance of their columns. Ranks,
-# mapped to a normal distribution, tame them. The clients whose education UCI does not say (468,
-# "other") are left out.
+# mapped to a normal distribution, limit their influence. The 468 clients of unknown education
+# ("other") are left out.
 #
 # Fits to these rows warn that the disparities of some groups may be chance. The warning is
 # silenced.
@@ -41,7 +42,7 @@ choices = {
 # %%
 # The largest disparity of a group, on both sides
 # -----------------------------------------------
-# On either side a group's own PCA is that of the same side's rows.
+# On each side, a group's own PCA is fitted to the rows of that side.
 found = np.empty((2, len(preparations), len(choices)))
 for i, prepare in enumerate(preparations.values()):
     sides = [prepare.fit_transform(rows[0]), prepare.transform(rows[1])]
@@ -69,6 +70,6 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="upper center", ncols=2)
 plt.show()
 
 # %%
-# On the rows of the fit the largest disparity falls by two fifths with standardised columns, and
-# by a quarter with ranks. On held-out rows it falls by less than a tenth: most of the gain was
-# overfitted. Judge by held-out rows; :doc:`the guide </guide/new_data>` has what can be done.
+# On the rows of the fit the largest disparity falls by two fifths with standardised columns, and by
+# a quarter with ranks. On held-out rows it falls by less than a tenth: most of the in-sample gain
+# is overfitting. Judge on held-out rows; :doc:`the guide </guide/new_data>` lists remedies.

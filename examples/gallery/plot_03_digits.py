@@ -2,15 +2,15 @@
 Digits: what each class loses
 =============================
 
-Ten classes of handwritten digits, 8 by 8 pixels, reduced to 12 dimensions. The class plays the
-part of the group.
+Ten classes of handwritten digits, 8 by 8 pixels, are reduced to 12 dimensions. The classes are
+the groups.
 """
 
 # %%
 # The share of its variance that each class keeps
 # -----------------------------------------------
-# The worst-off class is judged by the share that it loses of its own pictures
-# (``measure="share_lost"``). Half of the pictures are kept aside.
+# The measure is the share of its variance that a class loses (``measure="share_lost"``). Half of
+# the pictures are held out.
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
@@ -43,9 +43,9 @@ for name, model in (("PCA", pca), ("fair PCA", fair)):
 # %%
 # Where it is lost
 # ----------------
-# For each class, the mean squared error of each pixel on held-out pictures: dark is lost. The
-# share of the class's variance stands above. Of the eights PCA loses a third, fair PCA 27 %; zeros,
-# ones and sixes, which lost least, pay for it.
+# The figure shows, for each class, the mean squared error of each pixel on held-out pictures (dark
+# is a large error), and the share of the class's variance that is lost. PCA loses a third of the
+# eights' variance, fair PCA 27 %. Zeros, ones and sixes, which lost least, pay for it.
 figure, axes = plt.subplots(2, 10, figsize=(10, 2.6))
 errors = {
     name: np.square(X_test - model.inverse_transform(model.transform(X_test)))
@@ -68,7 +68,7 @@ plt.show()
 # %%
 # One picture
 # -----------
-# Of the class that PCA serves worst, the held-out picture whose loss falls most.
+# This is the held-out picture whose loss falls most, of the worst-off class.
 worst = lost["PCA"].argmax()
 members = np.flatnonzero(digit_test == worst)
 gain = (errors["PCA"] - errors["fair PCA"]).sum(axis=1)

@@ -2,9 +2,9 @@
 Embeddings with one large language
 ==================================
 
-Embeddings of sentences are often cut to fewer dimensions, by a PCA of whatever texts were at
-hand. If nine tenths of these are in one language, that language decides which directions stay.
-Synthetic embeddings show what happens to the others, on sentences that no fit has seen.
+Embeddings of sentences are often reduced by a PCA of the available texts. If nine tenths of these
+are in one language, that language determines which directions are kept. Synthetic embeddings show
+the effect on the other languages, on held-out sentences.
 """
 
 # %%
@@ -40,7 +40,7 @@ unseen = {language: sentences(language, 2000) for language in languages}
 # %%
 # What stays of each language
 # ---------------------------
-# The share of the variance of unseen sentences that is kept, by the number of dimensions.
+# The figure shows the share of variance kept of held-out sentences, by the number of dimensions.
 dimensions = [8, 16, 24, 32, 40, 48]
 share_lost = MinMax(measure="share_lost")
 kept = {"PCA": np.empty((len(dimensions), 3)), "fair PCA": np.empty((len(dimensions), 3))}
@@ -76,8 +76,8 @@ for name, shares in kept.items():
         print(f"{name:>8}, {r} dimensions: {told}")
 
 # %%
-# With PCA the two smaller languages come last: at 32 dimensions English keeps 88 % and Yoruba 46
-# %, and even at 48 Yoruba keeps only half. With fair PCA all three keep nearly the same. English
-# pays for it, with a quarter of its variance at 32 dimensions: directions are scarce, and each
-# that goes to one language is taken from another. More dimensions are the other remedy; at 60
-# there is room for all that the languages have.
+# PCA keeps least of the two smaller languages: at 32 dimensions English keeps 88 % and Yoruba 46 %,
+# and even at 48 Yoruba keeps only half. With fair PCA all three keep nearly the same share. English
+# pays with a quarter of its variance at 32 dimensions: a direction that serves one language is
+# taken from another. More dimensions are the other remedy; 60 suffice for all directions of the
+# three languages.

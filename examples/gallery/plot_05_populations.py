@@ -3,14 +3,14 @@ One population dominates: balanced, subsampled or min-max PCA?
 ==============================================================
 
 Expression data often hold many cells or people of one population and few of others, and the first
-components then describe the large one. Two common remedies are to let each population weigh the
-same and to sample as many rows of each as the smallest has. Synthetic data of a gene-like kind
-compare them with min-max on rows that were not used.
+components then describe the large one. Two common remedies are to give each population the same
+weight, and to sample the same number of rows from each. This example compares them with min-max
+on held-out rows of synthetic, gene-like data.
 """
 
 # %%
-# Three populations of 6,000, 600 and 120 rows, 200 columns. Programmes of genes are shared, or
-# active in one population alone; some are stronger than others.
+# Three populations have 6,000, 600 and 120 rows in 200 columns. Gene programmes are shared, or
+# active in one population only; some are stronger than others.
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
@@ -40,7 +40,7 @@ groups_new = np.repeat(names, 2000)
 # %%
 # Four reductions to eight dimensions
 # -----------------------------------
-# ``criterion="balanced"`` lets each population weigh the same, whatever its size.
+# ``criterion="balanced"`` gives each population the same weight, whatever its size.
 drawn = np.concatenate(
     [rng.choice(np.flatnonzero(groups == name), 120, replace=False) for name in names]
 )
@@ -77,9 +77,9 @@ for name, table in found.items():
     print(f"{name:>10}: {told}; largest {table.disparity.max():.2f}, loss {table.loss.mean():.2f}")
 
 # %%
-# Ordinary PCA serves the large population alone. Balancing and subsampling serve the two others
-# much better, and now the large population has the largest disparity: both ignore who is worst off,
-# and the result of equal weights depends on the spectra. Subsampling also discards most of what
-# is known of the large population. Min-max minimises the largest disparity of the fitted
-# rows; on unseen rows the three are nearly equal, and the mean loss over the populations is
-# not larger than with the two others.
+# Ordinary PCA serves only the large population. Balancing and subsampling serve the two others much
+# better, and now the large population has the largest disparity: both ignore which group is worst
+# off, and the result of equal weights depends on the spectra. Subsampling also discards most rows
+# of the large population. Min-max minimises the largest disparity of the fitted rows. On held-out
+# rows its three disparities are nearly equal, and the mean loss over the populations is no larger
+# than with the two other remedies.

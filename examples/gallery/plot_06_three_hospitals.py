@@ -2,12 +2,12 @@
 Three hospitals of unequal size: min-max or equal?
 ==================================================
 
-Three hospitals measure the same eight quantities, with 9,000, 900 and 300 patients. Which
+Three hospitals with 9,000, 900 and 300 patients measure the same eight quantities. Which
 criterion is fair to all three?
 """
 
 # %%
-# The hospitals see different patients: in each, other quantities vary.
+# The hospitals have different patients: in each, other quantities vary most.
 import numpy as np
 from matplotlib import pyplot as plt
 
@@ -61,9 +61,8 @@ plt.show()
 # %%
 # Rather min-max than equal
 # -------------------------
-# Ordinary PCA serves the north. Equality makes the three disparities the same, and each of them
-# larger than it is with min-max: nobody gains by it. That is called levelling down. The number of
-# patients does not enter either criterion, as losses are means over a hospital's patients. It
-# decides how far the figures of a small hospital can be trusted, and the default criterion, which
-# is made for new patients, acts only on significant differences. For two groups ``minmax`` and
-# ``equal`` have the same subspace.
+# Ordinary PCA serves the north. Equality makes the three disparities the same, each larger than
+# with min-max, so no hospital gains: equality levels down. The number of patients does not enter
+# either criterion, as losses are means over a hospital's patients. It determines the standard
+# errors, and the default criterion, which is made for new patients, hardly acts on differences well
+# below two of them. For two groups ``minmax`` and ``equal`` have the same subspace.

@@ -2,13 +2,14 @@
 How many dimensions?
 ====================
 
-Every group loses less in more dimensions, so no search finds a best number. Take the smallest
-number at which every group loses little enough of held-out rows.
+Every group loses less in more dimensions, so any score picks the most components. Take the
+smallest number at which the loss of every group on held-out rows is acceptable.
 """
 
 # %%
-# Adult by sex, with one 0/1 column for each category, in five folds. The largest share of its
-# variance that a group loses, with intervals, beside ordinary PCA.
+# The data are Adult by sex, with one 0/1 column for each category. The figure shows the largest
+# share of its variance that a group loses, cross-validated in five folds, with intervals, beside
+# ordinary PCA.
 from matplotlib import pyplot as plt
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
@@ -34,15 +35,15 @@ HeldOutLossDisplay.from_losses(losses)
 plt.show()
 
 # %%
-# Ten dimensions bring what women, the worst-off group, lose of held-out rows below 30 %. By this
+# With ten dimensions the held-out loss of women, the worst-off group, is below 30 %. By this
 # measure fair PCA and ordinary PCA hardly differ here.
 print(losses)
 
 # %%
 # By a share instead
 # ------------------
-# ``n_components=0.75`` asks for the smallest number of dimensions in which every group keeps 75 %
-# of its variance, on the rows of the fit.
+# ``n_components=0.75`` is the smallest number of dimensions in which every group keeps 75 % of its
+# variance, on the rows of the fit.
 fair = make_pipeline(scale, FairPCA(0.75)).fit(people, fairpca__sensitive_features=sex)[-1]
 kept = 1 - fair.group_table_.loss / fair.group_table_.variance
 print(fair.n_components_, dict(zip(fair.group_table_.labels, kept.round(3).tolist(), strict=True)))

@@ -2,8 +2,9 @@
 How much fairness for how much loss?
 ====================================
 
-The whole trade-off between total loss and the largest disparity, from ordinary PCA to the fairest
-subspace, each point with a certificate. Adult by race, with one 0/1 column for each category.
+A front is the whole trade-off between total loss and the largest disparity, from ordinary PCA to
+the fairest subspace. Each point has a certificate. The data are Adult by race, with one 0/1
+column for each category.
 """
 
 # %%
@@ -27,8 +28,8 @@ print(front)
 # %%
 # Choosing a point
 # ----------------
-# The first steps cost little, the last ones most: 0.9 % more loss buys more than half of what can
-# be had, the rest costs 4.5 % more. A point of the front is an estimator like any other.
+# The first steps cost little, the last ones most: more than half of the possible improvement costs
+# 0.9 % more loss, the rest another 4.5 %. A point of the front is an estimator like any other.
 chosen = front.select(max_extra_loss=0.01)
 FrontDisplay.from_front(front, chosen=chosen)
 plt.show()

@@ -2,12 +2,12 @@
 Small groups and new data
 =========================
 
-A group of twenty rows has a large disparity even where it is like all others, because its own PCA
-overfits. The default criterion hardly acts on differences well below two standard errors.
+A group of twenty rows has a large disparity even if its population does not differ, because its
+own PCA overfits. The default criterion hardly acts on differences well below two standard errors.
 """
 
 # %%
-# Four clinics drawn from one population: ordinary PCA is fair to all of them.
+# Four clinics are sampled from one population, so ordinary PCA is fair to all of them.
 import numpy as np
 from matplotlib import pyplot as plt
 
@@ -49,7 +49,7 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Ordinary PCA looks very unfair to the rows of the smallest clinic, and is fair to its patients.
-# Plain min-max is proven to be the fairest to these rows, and is the least fair to the patients.
-# The default is near ordinary PCA here, because the clinics do not differ significantly.
+# In-sample, ordinary PCA looks very unfair to the smallest clinic, but it is fair to new patients.
+# Plain min-max is proven to be the fairest in-sample, and is the least fair to new patients. The
+# default is near ordinary PCA here, because the clinics do not differ significantly.
 print(models["fair PCA"].group_table_)

@@ -2,8 +2,8 @@
 Overlapping groups: sex and race
 ================================
 
-Several sensitive columns make groups of their intersections (Black women), of each column's
-values alone (all women, all Black people), or both. Adult, with one 0/1 column
+With several sensitive columns, the groups are their intersections (Black women), the values of
+each column alone (all women, all Black people), or both. The data are Adult, with one 0/1 column
 for each category.
 """
 
@@ -34,14 +34,14 @@ print(marginal.group_table_)
 # %%
 # Is that fair to intersections too?
 # ----------------------------------
-# Not by itself: the same subspace, judged by the ten intersections. Women of "Other" race have more
-# than twice the largest disparity of a marginal group.
+# Not by itself. The audit judges the same subspace by the ten intersections: women of "Other" race
+# have more than twice the largest disparity of a marginal group.
 table = audit(marginal, X, sensitive_features=labels, groups="intersections", n_resamples=0)
 DisparityDisplay.from_table(table)
 plt.show()
 
 # %%
-# Asked for both, min-max minimises the largest disparity of the 17 groups.
+# With ``groups="both"``, min-max minimises the largest disparity of the 17 groups.
 both = FairPCA(5, criterion="minmax", groups="both").fit(X, sensitive_features=labels)
 print(both.certificate_.sentences()[0])
 DisparityDisplay.from_estimator(both)
@@ -49,4 +49,5 @@ plt.show()
 
 # %%
 # Large groups pay for three small ones: all but two of the other groups are worse off than with
-# ordinary PCA. With 109 to 346 rows the disparities of the smallest intersections may be chance.
+# ordinary PCA. With 109 to 346 rows, the disparities of the smallest intersections may be due to
+# chance.

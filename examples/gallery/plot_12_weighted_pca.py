@@ -24,11 +24,11 @@ print(np.allclose(weighted.components_, repeated.components_))
 
 
 # %%
-# A survey that asked too many of one kind
-# ----------------------------------------
-# Two kinds of people, one in five of the second kind in the population, but four in five in the
-# sample. Weights of population over sample repair that; the first axis turns back to that of the
-# population.
+# A survey that oversampled one kind
+# ----------------------------------
+# One in five people in the population is of the second kind, but four in five in the sample.
+# Weights, the population share over the sample share, correct this: the first axis is close to that
+# of the population again.
 def people(n: int, second: float) -> tuple[np.ndarray, np.ndarray]:
     """Points in the plane, and which are of the second kind."""
     kind = rng.random(n) < second
@@ -61,9 +61,9 @@ plt.show()
 # %%
 # Equal weights are not equal losses
 # ----------------------------------
-# Both kinds count the same with ``criterion="balanced"``, which needs no weights. It ignores
-# who is worst off: the result depends on the spectra, and here it favours the kind that
-# varies more. Min-max minimises the largest disparity.
+# With ``criterion="balanced"`` both kinds count the same, without weights. It ignores which group
+# is worst off: the result depends on the spectra, and here it favours the kind that varies more.
+# Min-max minimises the largest disparity.
 labels = np.where(second, "second", "first")
 fair = FairPCA(1, criterion="minmax").fit(sample, sensitive_features=labels)
 for name, model in (

@@ -2,14 +2,13 @@
 In fairlearn's MetricFrame
 ==========================
 
-Metrics first: what each group loses with ordinary PCA and with fair PCA, against PCA on all rows
-and against PCA of the group alone, and what comes out at the end. All of it by fairlearn's
-``MetricFrame``.
+fairlearn's ``MetricFrame`` compares ordinary PCA and fair PCA by group: the reconstruction
+errors, the disparities, and the outcomes of a classifier behind each.
 """
 
 # %%
-# Adult, fitted to UCI's training part and judged by its test part. Sex, which makes the groups,
-# is not among the columns.
+# The data are Adult, with UCI's training part for the fit and its test part for the evaluation.
+# Sex, which defines the groups, is not among the columns.
 from functools import partial
 
 import pandas as pd
@@ -66,7 +65,7 @@ plt.show()
 # %%
 # Outcomes, end to end
 # --------------------
-# The same classifier behind both reductions, judged on unseen rows.
+# The same classifier is fitted behind both reductions, and judged on held-out rows.
 outcomes = {}
 for name, reduction in reductions.items():
     model = LogisticRegression(max_iter=1000).fit(reduction.transform(X), train.target)
@@ -84,8 +83,7 @@ print(pd.concat({name: frame.by_group for name, frame in outcomes.items()}).roun
 print(pd.DataFrame({name: frame.difference() for name, frame in outcomes.items()}).round(3))
 
 # %%
-# The reduction became fairer: the difference between the disparities fell from 0.125 to 0.048,
-# for 0.1 % more overall error. The classifier behind it hardly changed: the difference in true
-# positive rate fell by less than one percentage point, and those in selection rate and accuracy
-# rose by 0.1 and 0.2. Fair PCA is about what is kept of the rows. For outcomes, use what fairlearn
-# has for outcomes.
+# The difference between the disparities fell from 0.125 to 0.048, for 0.1 % more overall error. The
+# classifier hardly changed: the difference in true positive rates fell by less than one percentage
+# point, and those in selection rate and accuracy rose by 0.1 and 0.2 points. Fair PCA is about
+# reconstruction. For outcomes, use fairlearn's mitigators.

@@ -1,9 +1,9 @@
 """
-An objective of one's own
-=========================
+A custom objective
+==================
 
-`ParetoDescent` lowers any list of objectives at once. Here: no group should keep less than half
-of its variance; below that every missing per cent hurts, above it nothing does.
+`ParetoDescent` lowers any list of objectives at once. The objective here penalises groups that
+keep less than half of their variance.
 """
 
 # %%
@@ -74,5 +74,5 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# With PCA one group keeps less than half; now none does. Nothing is left to gain beyond that, so
-# the descent stops there, short of the fairest subspace.
+# With PCA one group keeps less than half; now none does. The objective is then zero, so the descent
+# stops there, short of the fairest subspace.

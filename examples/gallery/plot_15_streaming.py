@@ -2,9 +2,8 @@
 Rows that come in batches
 =========================
 
-`FairPCA` needs of the rows only each group's count, mean and scatter, which add up exactly. So
-batches of a stream, files of a folder and rows of several sites give the fit on all rows, to
-rounding.
+`FairPCA` needs only each group's count, mean and scatter, which add up exactly. So batches of a
+stream, files of a folder and rows of several sites give the fit on all rows, up to rounding.
 """
 
 # %%

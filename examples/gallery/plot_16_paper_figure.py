@@ -3,8 +3,8 @@ The paper's first figures
 =========================
 
 "Efficient Fair Principal Component Analysis" shows the total loss and the disparity of Adult by
-sex over the number of dimensions. Here are ordinary PCA, the paper's algorithm as printed, and
-the exact solution.
+sex over the number of dimensions. This example compares ordinary PCA, the paper's algorithm as
+printed, and the exact solution.
 """
 
 # %%
@@ -28,7 +28,7 @@ exact = [FairPCA(r, criterion="equal").fit(X, sensitive_features=sex) for r in d
 # %%
 # What it costs, and what is left of the difference between women and men
 # -----------------------------------------------------------------------
-# Differences below 1e-9 are drawn there.
+# Differences below 1e-9 are drawn at 1e-9.
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4))
 before = [np.ptp(fair.group_table_.pca_disparity) for fair in exact]
 axes[1].plot(dimensions, before, "o-", color="#D55E00", label="ordinary PCA")
@@ -52,16 +52,17 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# In a thousand steps the paper's algorithm leaves at most 3 % of the difference up to eleven
-# dimensions, at about the price of the exact solution, which leaves none; at nine it costs
-# noticeably more. :doc:`/studies/reproduction/claims` has every claim of the paper with a verdict.
+# Up to eleven dimensions, a thousand steps of the paper's algorithm leave at most 3 % of the
+# difference, at about the price of the exact solution, which leaves none. At nine dimensions it
+# costs noticeably more. :doc:`/studies/reproduction/claims` has every claim of the paper with a
+# verdict.
 
 # %%
 # The trade-off itself
 # --------------------
-# The paper's two objectives, total loss and difference of the disparities, have a front. Here it is
-# exactly, at five dimensions, with the end of the paper's algorithm as printed, and those of
-# ``solver="pareto"`` from five random starts.
+# The figure shows the exact front of the paper's two objectives, total loss and difference of the
+# disparities, at five dimensions. It also shows the end of the paper's algorithm as printed, and
+# the ends of ``solver="pareto"`` from five random starts.
 front = pareto_front(X, sensitive_features=sex, n_components=5, criterion="equal")
 ends = [ParetoDescent(random_state=seed).solve(front.problem) for seed in range(1, 6)]
 figure, ax = plt.subplots(figsize=(6.5, 4))

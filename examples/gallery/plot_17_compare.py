@@ -2,12 +2,12 @@
 Do I need fair PCA?
 ===================
 
-Before anything else, compare: what does each group lose of held-out rows with PCA, with PCA of a
-few more components, and with fair PCA?
+``compare`` shows what each group loses on held-out rows with PCA, with PCA of a few more
+components, and with fair PCA.
 """
 
 # %%
-# Adult by race, without the column of survey weights, in three dimensions.
+# The data are Adult by race, without the column of survey weights, in three dimensions.
 from matplotlib import pyplot as plt
 from sklearn.preprocessing import StandardScaler
 
@@ -22,8 +22,8 @@ found = compare(X, sensitive_features=adult.sensitive_features, n_components=3)
 print(found.verdict)
 
 # %%
-# PCA is the line of each group. A method differs clearly from PCA where its interval does not reach
-# the line. Small groups have wide intervals.
+# PCA is the line of each group. A method differs clearly from PCA if its interval excludes the
+# line. Small groups have wide intervals.
 ComparisonDisplay.from_comparison(found)
 plt.show()
 

@@ -2,14 +2,14 @@
 Cells: from counts to neighbours, clusters and UMAP
 ===================================================
 
-In single-cell analysis PCA stands between the counts and everything that is seen of the cells.
-``fairpca.pp.pca`` takes its place in scanpy: here on counts of a known model, in which 5 % of the
-cells are of two rare types, each with programmes of its own.
+In single-cell analysis, neighbours, clusters and UMAP are computed from a PCA of the counts.
+``fairpca.pp.pca`` replaces it in scanpy. The counts here are simulated: 5 % of the cells are of
+two rare types, each with its own gene programmes.
 """
 
 # %%
-# The example needs scanpy, which is not among the tools of this project: ``pip install scanpy
-# leidenalg "fairpca[anndata]"``, or ``make cells``. Without it nothing is run.
+# The example needs scanpy, which the project does not install: ``pip install scanpy leidenalg
+# "fairpca[anndata]"``, or ``make cells``. Without it nothing is run.
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,8 +24,8 @@ HAS_SCANPY = find_spec("scanpy") is not None
 # %%
 # The counts
 # ----------
-# Five types, of 50, 30, 15, 3 and 2 %. They share four programmes of genes that vary from cell to
-# cell, and each has three more for itself.
+# There are five types, of 50, 30, 15, 3 and 2 % of the cells. They share four gene programmes that
+# vary from cell to cell, and each type has three more.
 rng = np.random.default_rng(0)
 names, shares = np.array(["T", "B", "mono", "NK", "pDC"]), [0.5, 0.3, 0.15, 0.03, 0.02]
 n, d = 2000, 1000
@@ -47,9 +47,9 @@ counts = rng.poisson(2000.0 * rates / rates.sum(axis=1, keepdims=True)).astype(n
 # %%
 # From counts to clusters
 # -----------------------
-# The ordinary and the fair representation lie in slots beside each other, and later steps choose
-# one by ``use_rep``. The groups are the types here; in practice they are a first annotation, the
-# batch or the donor.
+# The ordinary and the fair representation are in separate slots, and later steps choose one by
+# ``use_rep``. The groups are the types here; in practice they are a first annotation, the batch or
+# the donor.
 
 
 def analysed(counts: np.ndarray, labels: np.ndarray) -> Any:
@@ -78,7 +78,7 @@ def analysed(counts: np.ndarray, labels: np.ndarray) -> Any:
 # ------------------------------------------------------------
 # ``pp.audit`` judges the loadings that scanpy has stored. The recall of a type is the share of its
 # cells most of whose ten nearest neighbours are of that type. These are the cells of the fit. On
-# other cells less is left: :doc:`/studies/cells` has the figures.
+# held-out cells the gain is smaller: :doc:`/studies/cells` has the figures.
 
 
 def recalls(Z: np.ndarray, labels: np.ndarray) -> dict[str, float]:

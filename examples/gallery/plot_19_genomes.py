@@ -2,16 +2,16 @@
 Genomes: a map of held-out people
 =================================
 
-Two components of genomes make a map of where people come from. Ordinary PCA draws it for the
-populations with most people. A fair map of the people it was fitted to looks better than it is,
-because the fit has seen their labels. So half of the people are held out, and the map is theirs.
+Two components of genomes make a map of people's origins, which ordinary PCA adapts to the largest
+populations. A fair map of the people of the fit looks too good, because the fit used their
+labels. So half of the people are held out, and the map shows them.
 """
 
 # %%
-# People of seven regions (HGDP), where the table is installed: 678 microsatellites, 8,170 alleles,
-# 4 % of which are missing. It comes with R's adegenet and is read by rdata (``apt-get install
-# r-cran-adegenet``, ``pip install rdata``). Elsewhere populations are simulated: five with a
-# common ancestor, the last two of which have parted late.
+# The data are people of seven regions (HGDP), with 678 microsatellites and 8,170 alleles, 4 % of
+# which are missing. The table comes with R's adegenet and is read by rdata (``apt-get install
+# r-cran-adegenet``, ``pip install rdata``). Without it, the example simulates five populations with
+# a common ancestor, the last two of which separated late.
 import os
 import warnings
 from importlib import import_module
@@ -66,9 +66,9 @@ varying = np.nanstd(X, axis=0) > 0
 X, X_new = X[:, varying], X_new[:, varying]
 
 # %%
-# Missing alleles are column means at the fit; held-out people are placed by least squares on those
-# that they have. Of the two other maps, one lets each region weigh the same; the other lowers the
-# largest share of a region's variance that is lost.
+# Missing alleles are column means at the fit; held-out people are placed by least squares on their
+# observed alleles. Besides ordinary PCA there are two maps: one gives each region the same weight,
+# the other lowers the largest share of its variance that a region loses.
 maps = {
     "ordinary PCA": FairPCA(2, groups=None, missing_values="mean").fit(X),
     "balanced": FairPCA(2, criterion="balanced", missing_values="mean").fit(
@@ -105,7 +105,8 @@ figure.tight_layout(rect=(0, 0.12, 1, 1))
 plt.show()
 
 # %%
-# Region by region, and the same of the people of the fit, which is what most papers show:
+# The recall of each region for held-out people, and for the people of the fit, whom most papers
+# show:
 for name, model in maps.items():
     new, fitted = recalls(model, X_new, region_new), recalls(model, X, region)
     print(f"{name}: held out {new.mean():.0%}, worst {new.min():.0%}; ", end="")
@@ -114,8 +115,7 @@ for name, model in maps.items():
         print(f"   {group.lower().replace('_', ' '):20} {recall:4.0%}")
 
 # %%
-# Show the map of held-out people, and say that it is theirs: a fair map of the people of the fit
-# looks better than it is, because the fit has their labels. Choose the criterion by held-out people
-# too. In two dimensions one region's gain is another's loss, and balanced PCA of
-# HGDP is best there over ten such halves. With four to eight dimensions it is far behind, and the
-# share lost is ahead: :doc:`/studies/genomes` has the figures.
+# Publish the map of held-out people, and label it so. Choose the criterion by held-out people too.
+# In two dimensions one region's gain is another's loss, and balanced PCA of HGDP is best over ten
+# such halves. With four to eight dimensions the share lost is best, and balanced PCA is far behind:
+# :doc:`/studies/genomes` has the figures.

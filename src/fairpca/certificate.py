@@ -22,11 +22,11 @@ from fairpca.problem import Problem
 
 
 class Spoken:
-    """Printed, it says its sentences."""
+    """Prints its sentences."""
 
     @abstractmethod
     def sentences(self) -> list[str]:
-        """What it says."""
+        """Its sentences."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -40,7 +40,7 @@ class Spoken:
 
 @dataclass(frozen=True, repr=False)
 class NotCertified(Spoken):
-    """Nothing is proven about a subspace. Print it to read why.
+    """Nothing is proven about a subspace. Printing shows the reason.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class NotCertified(Spoken):
 
     See Also
     --------
-    fairpca.Certificate : What the other solvers say.
+    fairpca.Certificate : Returned by the other solvers.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Statement:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Spoken):
-    """How good a subspace is, and the proof. Print it to read it in words.
+    """How near to optimal a subspace is, and the proof. Prints as text.
 
     Attributes
     ----------
@@ -154,8 +154,7 @@ class Certificate(Spoken):
         ("minmax", "max_extra_loss"), their soft maximum ("soft", "soft max_extra_loss"), or the
         mean of their losses ("balanced").
     lower_bound : float
-        No subspace has a smaller value, among those that miss what is asked for by no more than
-        this one.
+        No subspace has a smaller value, among those with no larger violation.
     gap : float
         ``value - lower_bound``, not below zero.
     relative_gap : float
@@ -164,16 +163,16 @@ class Certificate(Spoken):
         How far rounding can move the value: with columns of very different variance, not little.
     stated_spread : float
         The spread, where measures are within what was asked for and may yet not be called equal:
-        they differ by more than 1e-7 of the largest, as far as rounding allows to tell. Else 0.
+        they differ by more than 1e-7 of the largest, beyond rounding error. Else 0.
     spread : float
         Largest difference between the measures of two groups that was achieved.
     violation : float
-        How far the subspace is from what was asked for, in the units of the measure: its spread
+        Violation of the condition, in the units of the measure: its spread
         ("equal"), or the largest excess of a group over its bound ("bounds"), not below zero.
     violation_bound : float
-        No subspace has a smaller one. Zero unless what was asked for is impossible.
+        No subspace has a smaller one. Zero unless the condition is impossible.
     tolerance : float
-        The spread that was asked for. A solver that only approaches it, as `ParetoDescent` does,
+        The requested spread. A solver that only approaches it, as `ParetoDescent` does,
         has the spread that it reached here, so that its certificate measures the rest: how far
         the total loss is from the smallest possible at that spread.
     multipliers : array of shape (k,)
@@ -184,11 +183,11 @@ class Certificate(Spoken):
         How much larger the measures are than with ordinary PCA: positive numbers are groups that
         are worse off, and changes that count as none are zero.
     n_components : int
-        The dimension that was asked for, of which the bounds speak.
+        The requested dimension, to which the bounds refer.
     n_dimensions : int
         The dimension that is used.
     requested_tolerance : float or None
-        The spread that was asked for, where `tolerance` is that which was reached.
+        The requested spread, where `tolerance` is that which was reached.
     violation_multipliers : array of shape (k,) or None
         The proof of `violation_bound`: see `Problem.violation_bound`.
     minmax_measures : array of shape (k,) or None
@@ -197,19 +196,19 @@ class Certificate(Spoken):
         two groups, equality can level down in this way.
     measure : str
         What was measured, in words: "disparity", "loss", "kept variance", "relative disparity",
-        "share lost" or "share kept". What is kept has a minus sign in all numbers above.
+        "share lost" or "share kept". Kept variance is negative in all numbers above.
     covers_mixtures : bool
         Whether `value` and `lower_bound` hold for all mixtures of the groups too: the disparity of
         a mixture from its own best subspace, measured from the fitted mean, is at most `value`.
     extra_loss : float or None
-        The share of the least total loss that may be lost in addition, where it was limited.
+        Limit on the extra loss, as a share of the least total loss, where there is one.
     temperature : float
         That of the soft maximum ("soft"), which is in the bound; 0 for other criteria.
     variance : float
         The variance of all rows, in the unit of the value; 0 where that is a share already, or
         nothing but rounding.
     stopped_by : {"", "gap", "time limit", "callback"}
-        What ended the search where it could have gone on: the gap is as small as was asked for, or
+        Why the search stopped early, if it did: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
 
     See Also
@@ -421,7 +420,7 @@ def certify(
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
     if spread - goal.tolerance > EQUAL_WORD * size:
-        # All may be nothing but rounding, unless columns are so different that nobody can tell.
+        # All may be rounding, unless columns are so different that it cannot decide.
         zero = (
             problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
         )
@@ -457,7 +456,7 @@ def certify(
 
 
 def warn_of_certificate(certificate: Certificate) -> None:
-    """Warn where what was asked for was not found, or every one of several groups is worse off."""
+    """Warn where the condition was not met, or every one of several groups is worse off."""
     worse = certificate.all_worse_off and len(certificate.measures) > 1
     if worse or certificate.status in ("infeasible", "unresolved"):
         warn_user(str(certificate))

@@ -1,4 +1,4 @@
-"""Criteria: the notions of fairness that a subspace can be asked for, one class each.
+"""Criteria: notions of fairness, one class each.
 
 A criterion is a small object with parameters, such as ``Equal(tolerance=0.1)``. Applied to a
 problem (`Criterion.applied_to`), it is everything that solvers and certificates need: what is
@@ -277,7 +277,7 @@ class Criterion(BaseEstimator, ABC):
         return self
 
     def applied_to(self, problem: Problem) -> Self:
-        """A copy that knows the numbers of a problem."""
+        """A copy bound to a problem."""
         return self.changed(problem=problem, affine=problem.affine)
 
     def changed(self, **attributes: Any) -> Self:
@@ -459,7 +459,7 @@ class MinMax(Criterion):
         return self.measure == "disparity" and self.max_extra_loss is None
 
     def applied_to(self, problem: Problem) -> Self:
-        """A copy that knows the numbers of a problem."""
+        """A copy bound to a problem."""
         applied = super().applied_to(problem)
         if self.max_extra_loss is not None:
             return applied.of_kind(_MinMaxWithinBudget)
@@ -728,7 +728,7 @@ class SoftMinMax(Criterion):
         return self if given is None else self.changed(temperature=given * factor)
 
     def applied_to(self, problem: Problem) -> Self:
-        """A copy that knows the numbers of a problem."""
+        """A copy bound to a problem."""
         if self.temperature is None and 0.0 < self.standard_errors < np.inf:
             raise ValueError(
                 "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
@@ -819,7 +819,7 @@ class _SoftWithinBudget(_WithinBudget, SoftMinMax):
 class LeastLoss(Criterion):
     """Minimise the total loss under a condition on the measures.
 
-    Searches have values ``loss_weights . e``, in the units of the measures.
+    Searches use values ``loss_weights . e``, in the units of the measures.
     """
 
     minimises_loss = True
@@ -862,7 +862,7 @@ class LeastLoss(Criterion):
 
     @cached_property
     def limit(self) -> float:  # type: ignore[override]
-        """No measure exceeds its constant, for nobody keeps less than nothing."""
+        """No measure exceeds its constant, as no group keeps a negative variance."""
         most = float(self.affine.loss_weights @ self.affine.constants)
         return most + _ABOVE_ALL * self.scale
 
@@ -1092,9 +1092,9 @@ class AtMost(LeastLoss):
         return self.changed(bounds=bounds[some])
 
     def applied_to(self, problem: Problem) -> Self:
-        """A copy that knows the numbers of a problem."""
+        """A copy bound to a problem."""
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
-        # Nobody keeps less than nothing: no measure exceeds this, which replaces infinite bounds.
+        # No group keeps a negative variance, so no measure exceeds this: it replaces infinite bounds.
         most = problem.affine.constants + problem.affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
         return super().applied_to(problem).with_upper_bounds(upper_bounds)
@@ -1156,7 +1156,7 @@ class Balanced(Criterion):
     """Minimise the mean of the groups' losses: each group weighs the same, whatever its size.
 
     This takes one eigenproblem: PCA with rows reweighted so that all groups count alike, measured
-    from the mean of all rows. It is what practitioners often do, and does not look at who is worst
+    from the mean of all rows. It is what practitioners often do, and ignores which group is worst
     off.
 
     See Also
@@ -1224,7 +1224,7 @@ class _LargestExcess(MinMax):
         return super().value(measures - self.upper_bounds)
 
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
-        # Whoever is within the bounds is near enough.
+        # A subspace within the bounds is near enough.
         return max(bound * (1.0 + gap), 0.0) + self.problem.negligible_spread / 2
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:

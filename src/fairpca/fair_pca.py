@@ -86,7 +86,7 @@ class Baselines:
 
     @classmethod
     def of_problem(cls, problem: Problem, space: RowSpace | None = None) -> Baselines:
-        """Those of a problem, which costs nothing if it has been solved.
+        """Baselines of a problem; free if the problem has been solved.
 
         `space` is where it is posed, if not in all columns. Losses of new rows are measured from
         the mean of all rows: with other centres the subspaces are found again.
@@ -120,7 +120,7 @@ class Baselines:
 
 
 def baselines_of(estimator: Any) -> Baselines:
-    """What a fitted model has kept of its training rows; ValueError if that is nothing."""
+    """Training baselines of a fitted model; ValueError if it has none."""
     name, instead = type(estimator).__name__, "use baseline='rows'"
     if not hasattr(estimator, "baselines_"):
         raise ValueError(
@@ -260,7 +260,7 @@ class FairPCA(ClusterTransform, LinearReduction):
         For each group its count, its loss with its own PCA, with ordinary PCA and with this
         subspace, and its disparity with both. Print it.
     certificate_ : Certificate
-        How good the subspace provably is. Print it.
+        Proof of how near to optimal the subspace is. Print it.
     solution_ : Solution
         What the solver returned.
     filled_share_ : array of shape (n_groups,) or None
@@ -446,7 +446,7 @@ class FairPCA(ClusterTransform, LinearReduction):
         -------
         FairPCA
             Fitted. Its solver is "exact", and a further `fit` takes mean losses about the mean of
-            all rows, whatever the problem took.
+            all rows, regardless of the problem's settings.
 
         Examples
         --------
@@ -548,7 +548,7 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
 
 
 def _solve(solver: Solver, problem: Problem, listener: Listener | None) -> Solution:
-    """What a solver finds; a listener is told of its steps, if it has any."""
+    """What a solver finds; a listener is called after each step."""
     n_steps = getattr(solver, "n_steps", 0)
     if listener is None or n_steps == 0:
         return solver.solve(problem)

@@ -48,7 +48,7 @@ class GroupIntervals:
     The rows of each group are resampled (bootstrap), and the reduction stays as it is. Each array
     has a low and a high end for each group, nan for groups that have too few rows. A disparity can
     lie off the middle of its interval, which allows for the own PCA of a small group fitting it too
-    well. studies/interval_coverage.md says how often intervals hold the truth.
+    well. studies/interval_coverage.md reports their coverage.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class GroupIntervals:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What the groups lose on rows that the subspaces were not fitted to, by five folds.
+    """Cross-validated losses of the groups, from five folds.
 
     Rows of large groups, of which one more row changes nothing, are judged in all folds alike.
 
@@ -103,7 +103,7 @@ class HeldOut:
         Loss of each group with its own PCA, with the bias reduced: between that in sample, which is
         too small, and that on held-out rows, which is too large.
     weight : array of shape (k,)
-        What the losses of the groups count for in that of all rows together.
+        Weights of the groups in the total loss.
 
     See Also
     --------
@@ -170,7 +170,7 @@ class GroupTable(Printed):
         Whether own PCA and PCA are those of the rows that the losses are of, or of the rows that
         the reduction was fitted to.
     intervals : GroupIntervals or None
-        How surely the rows tell the losses and disparities, where there were rows: of `audit`.
+        Bootstrap intervals; only from `audit`.
     p_value : array of shape (k,), or None
         Of a permutation test: how often random groups of the same sizes have a disparity with
         ordinary PCA that is as large, allowing for the number of groups. From `audit`.
@@ -178,7 +178,7 @@ class GroupTable(Printed):
         The losses on held-out rows, where there were folds: of `FairPCA` with its default
         criterion.
     notes : tuple of str
-        What else is said below the table.
+        Further notes below the table.
 
     See Also
     --------
@@ -304,7 +304,7 @@ class GroupTable(Printed):
         return f"{prefix}own PCA", f"{prefix}PCA"
 
     def share_of(self, losses: Array) -> Array:
-        """Losses as shares of the groups' variance; who has none loses none."""
+        """Losses as shares of the groups' variance; 0 for groups without variance."""
         return np.divide(losses, self.variance, out=np.zeros(len(self)), where=self.variance > 0.0)
 
     def group_texts(self) -> list[str]:
@@ -513,7 +513,7 @@ def _worst(
 ) -> frozenset[tuple[int, int]]:
     """The cells of groups with the largest disparity, in columns from the first on.
 
-    None where most groups have it, which is what is wanted.
+    None where most groups have it.
     """
     worst: set[tuple[int, int]] = set()
     for column, values in enumerate(columns, first):

@@ -335,11 +335,6 @@ class Groups:
         """How many rows are left out."""
         return 0 if self.kept is None else int((~self.kept).sum())
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """What moments keep of the sensitive columns."""
-        return {"group_names": self.names, "n_dropped": self.n_dropped}
-
     def weights(self, weights: Any) -> Any:
         """The weights of the rows, or None: rows that are left out have none."""
         if self.kept is None:

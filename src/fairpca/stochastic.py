@@ -289,7 +289,7 @@ class StochasticFairPCA(LinearReduction):
         for _ in range(self.n_passes):
             for blocks in batches.one_pass():
                 spaces.take(blocks)
-        is_pca = self._set_found(spaces, summed_losses(spaces, batches.blocks()), batches.labels)
+        is_pca = self._set_found(spaces, batches)
         self.n_steps_, table = spaces.n_steps, self.group_table_
         self.certificate_ = NotCertified(
             "a proof takes the covariances of all groups, as FairPCA forms them "
@@ -298,12 +298,11 @@ class StochasticFairPCA(LinearReduction):
         if k > 1 and (is_pca or table.disparity.max() > table.pca_disparity.max()):
             warnings.warn(_IS_PCA if is_pca else _WORSE, ConvergenceWarning, stacklevel=3)
 
-    def _set_found(
-        self, spaces: TrackedSubspaces, losses: SubspaceLosses, labels: Sequence[Hashable]
-    ) -> bool:
+    def _set_found(self, spaces: TrackedSubspaces, batches: ArrayBatches | StreamBatches) -> bool:
         """Set what is fitted; returns whether it is PCA's subspace, for want of a fairer one."""
-        r, host, weights = spaces.r, spaces.backend.host, spaces.shares
-        fair, pca, own = (list(parts) for parts in zip(*losses.inner, strict=True))
+        mean, variance, inner = summed_losses(spaces, batches.blocks())
+        r, host, weights, labels = spaces.r, spaces.backend.host, spaces.shares, batches.labels
+        fair, pca, own = (list(parts) for parts in zip(*inner, strict=True))
         leading = _leading(np.tensordot(weights, pca, 1), r)
         basis, pca_basis = np.array(host(spaces.fair.basis)), host(spaces.pca.basis) @ leading
         pca = [leading.T @ part @ leading for part in pca]
@@ -315,7 +314,7 @@ class StochasticFairPCA(LinearReduction):
             basis, fair, kept = pca_basis, pca, pca_kept
         # Groups are shown in the order of their labels.
         order = [list(labels).index(label) for label in sorted_labels(list(labels))]
-        variance = np.maximum(losses.variance, 0.0)
+        variance = np.maximum(variance, 0.0)
         self.group_table_ = GroupTable(
             name="fair",
             labels=tuple(labels[i] for i in order),
@@ -327,8 +326,8 @@ class StochasticFairPCA(LinearReduction):
             group_names=self.sensitive_names_ or None,
             notes=(_NOTE,),
         )
-        total, inner, n = float(weights @ variance), np.tensordot(weights, fair, 1), spaces.counts
-        self._set_axes(axes_of_products(basis, inner, total, losses.mean, int(n.sum())))
+        total, n = float(weights @ variance), int(spaces.counts.sum())
+        self._set_axes(axes_of_products(basis, np.tensordot(weights, fair, 1), total, mean, n))
         self.own_components_ = {
             labels[i]: (host(spaces.own[i].basis) @ _leading(own[i], r)).T for i in order
         }
@@ -789,30 +788,28 @@ def _inverse_power(matrix: Array, power: float, flat: float = 1e-12) -> Array:
     return np.ascontiguousarray((axes * (np.maximum(values, 0.0) + level) ** -power) @ axes.T)
 
 
-@dataclass(frozen=True, eq=False)
-class SubspaceLosses:
-    """Sums over all rows.
+def summed_losses(
+    spaces: TrackedSubspaces, blocks: Iterable[tuple[int, Any]]
+) -> tuple[Array, Array, list[tuple[Array, ...]]]:
+    """Sums for what groups lose, by a pass over all rows, without covariances.
 
-    Attributes
+    Coordinates along the bases are rows with few columns, so their moments are kept.
+
+    Parameters
     ----------
+    spaces : TrackedSubspaces
+    blocks : iterable of pairs
+        All rows, in blocks of one group each.
+
+    Returns
+    -------
     mean : array of shape (d,)
         Mean of all rows.
     variance : array of shape (k,)
-        Mean squared distance of each group's rows from the mean of all rows.
+        Mean squared distance of each group's rows from it.
     inner : list of k tuples of three arrays
         For each group the mean of ``s s^T`` for the coordinates s of its centred rows along the
         fair basis, that of PCA and its own.
-    """
-
-    mean: Array
-    variance: Array
-    inner: list[tuple[Array, ...]]
-
-
-def summed_losses(spaces: TrackedSubspaces, blocks: Iterable[tuple[int, Any]]) -> SubspaceLosses:
-    """What each group loses in the subspaces, by a pass over all rows, without its covariance.
-
-    Coordinates along the bases are rows with few columns, so their moments are kept.
     """
     host, center = spaces.backend.host, spaces.center
     bases = [(spaces.fair.basis, spaces.pca.basis, own.basis) for own in spaces.own]
@@ -835,7 +832,7 @@ def summed_losses(spaces: TrackedSubspaces, blocks: Iterable[tuple[int, Any]]) -
         along = moments.mean[i] - np.hstack([host(basis).T @ shift for basis in own])
         products = moments.scatter[i] / moments.count[i] + np.outer(along, along)
         inner.append(tuple(products[np.ix_(part, part)] for part in parts))
-    return SubspaceLosses(host(center) + shift, variance, inner)
+    return host(center) + shift, variance, inner
 
 
 __all__ = ["StochasticFairPCA"]

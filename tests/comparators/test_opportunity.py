@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairpca import FairnessWarning, FairPCA
 from fairpca.comparators import EqualOpportunityProjection
 
-from texts import recorded, refused, warned
+from texts import refused, warned
 
 
 class Grouped(EqualOpportunityProjection):
@@ -267,33 +267,6 @@ def test_without_groups_nothing_is_removed():
     np.testing.assert_array_equal(projection.transform(X), X)
     with warned(FairnessWarning, "nothing is removed"):
         fitted(X, y, 0 * groups)
-
-
-def test_the_summary():
-    X, y, groups, _ = people(3, seed=2)
-    projection = fitted(X, y, pd.Series(groups, name="region").map({0: "a", 1: "b", 2: "c"}))
-    text = recorded(str(projection.summary()), "2 directions", "positives")
-    rows = [line.split() for line in text.splitlines() if line.split()[0] in "abc"]
-    Z = X / X.std(axis=0)
-    center = Z[y == 1].mean(axis=0)
-    for row, own, mean in zip(rows, range(3), positive_means(Z, y, groups), strict=True):
-        assert int(row[1]) == ((groups == own) & (y == 1)).sum()
-        assert float(row[2]) == pytest.approx(np.linalg.norm(mean - center), abs=0.006)
-        assert row[4] == "0.00"
-    assert "<table>" in projection.summary()._repr_html_()
-
-
-def test_distances_by_chance_are_those_of_one_population():
-    rng = np.random.default_rng(3)
-    found = []
-    for _ in range(200):
-        X, y = rng.normal(size=(200, 6)), np.ones(200, dtype=int)
-        groups = np.repeat([0, 1], [40, 160])
-        projection = fitted(X, y, groups, pos_label=1)
-        row = str(projection.summary()).splitlines()[3].split()
-        found.append((float(row[2]) ** 2, float(row[3]) ** 2))
-    before, chance = np.mean(found, axis=0)
-    assert before == pytest.approx(chance, rel=0.1)
 
 
 def test_a_search_over_a_pipeline_with_routing():

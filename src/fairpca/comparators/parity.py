@@ -41,13 +41,9 @@ class ParityPCA(LinearReduction):
         the numerical rank of what is left then.
     match : {"mean", "covariance"}, default="mean"
         "mean" makes the groups' projected means equal; "covariance" also brings their projected
-        covariances nearer to each other, at the cost of variance.
-    n_candidates : int or None, default=None
-        With ``match="covariance"``: how many of the directions with equal means are kept, those
-        along which the groups' covariances differ least, before the components are chosen in their
-        span. From `n_components`, for the most similar covariances, to the number of directions
-        with equal means, which is the same as ``match="mean"``. None is halfway between the two,
-        rounded down.
+        covariances nearer to each other, at the cost of variance: components are chosen among
+        those directions along which the covariances differ least, as many as lie halfway, rounded
+        down, between `n_components` and all directions with equal means.
     whiten : bool, default=False
         Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
         does, and `inverse_transform` multiplies it back.
@@ -124,13 +120,11 @@ class ParityPCA(LinearReduction):
         n_components: int | None = None,
         *,
         match: str = "mean",
-        n_candidates: int | None = None,
         whiten: bool = False,
         missing_labels: str = "error",
     ) -> None:
         self.n_components = n_components
         self.match = match
-        self.n_candidates = n_candidates
         self.whiten = whiten
         self.missing_labels = missing_labels
 
@@ -156,15 +150,6 @@ class ParityPCA(LinearReduction):
         check_whole_number("n_components", self.n_components, optional=True)
         check_flag("whiten", self.whiten)
         check_choice("match", self.match, ("mean", "covariance"))
-        check_whole_number("n_candidates", self.n_candidates, optional=True)
-        if self.n_candidates is not None:
-            if self.match != "covariance":
-                raise ValueError("n_candidates is only used with match='covariance'.")
-            if self.n_components is not None and self.n_candidates < self.n_components:
-                raise ValueError(
-                    f"n_candidates={self.n_candidates} must be at least "
-                    f"n_components={self.n_components}."
-                )
         moments = self._prepare(X, sensitive_features, sample_weight).moments
         if sensitive_features is None:
             warn_of_no_groups(y, "use scikit-learn's PCA if ordinary PCA is wanted")
@@ -196,15 +181,8 @@ class ParityPCA(LinearReduction):
             )
         if self.n_components is None:
             r = numerical_rank(space, covariance)
-        if self.match == "covariance":
-            n_candidates = (r + left) // 2 if self.n_candidates is None else self.n_candidates
-            if n_candidates > left:
-                raise ValueError(
-                    f"n_candidates={n_candidates} is more than the number of directions in which "
-                    f"all groups have the same mean, {left}."
-                )
-            r = min(r, n_candidates)  # without n_components there may be fewer candidates
-            space = similar_covariance_space(moments, space, n_candidates)
+        if self.match == "covariance" and len(moments.labels) > 1:
+            space = similar_covariance_space(moments, space, (r + left) // 2)
         return np.asarray(space @ leading_eigenpairs(space.T @ covariance @ space, r)[1])
 
 

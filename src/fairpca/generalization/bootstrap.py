@@ -92,13 +92,6 @@ class Intervals:
     draws: Array
     quantiles: Array
 
-    def of_difference(self, measures: Array, subspace: int, i: int, j: int) -> tuple[float, float]:
-        """Where the measure of group i minus that of group j lies, in one subspace.
-
-        As `difference_interval` says.
-        """
-        return difference_interval(measures, self.draws[subspace], self.quantiles, i, j)
-
 
 def difference_interval(
     estimates: Array, draws: Array, quantiles: Array, i: int, j: int
@@ -175,7 +168,7 @@ def measure_intervals(
     progress: Callable[[int, int], None] | None = None,
 ) -> Intervals:
     """Intervals of the measures in each of the subspaces."""
-    k, center = problem.n_groups, problem.moments.total_mean
+    k, center, measure = problem.n_groups, problem.moments.total_mean, problem.goal.measured
     draws, quantiles = np.full((len(bases), k, n_resamples), np.nan), np.full(k, np.nan)
     beside = np.hstack(bases)
     for group, seed in enumerate(group_seeds(rng, k)):
@@ -185,14 +178,16 @@ def measure_intervals(
             for _, part, weights in centred_blocks(grouped_data, members, center):
                 kept = np.square(part @ beside).reshape(len(part), len(bases), -1).sum(axis=2)
                 blocks.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
-            found = _measures(problem, group, bases, blocks.resampled(n_resamples))
+            (trace, *kept), own = blocks.resampled(n_resamples)
+            trace = np.where(trace > NO_VARIANCE * problem.traces.max(), trace, 0.0)
+            affine = AffineMeasure.of(measure, trace, own, np.ones_like(trace))
+            found = affine.values(np.array(kept))
             draws[:, group] = found[:, 1:] - found[:, :1]
             quantiles[group] = blocks.quantile
         if progress is not None:
             progress(group + 1, k)
     measures = np.array([problem.measures(basis) for basis in bases])
     # Nobody loses less than nothing, or keeps less; no share is more than all.
-    measure = problem.goal.measured
     most = 1.0 if measure.relative else np.inf
     if measure.is_disparity:
         low, high = unbiased_ends(measures, draws, quantiles, 0.0, most)
@@ -201,20 +196,6 @@ def measure_intervals(
         ends = loss_ends(sign * measures, sign * draws, quantiles)
         low, high = np.sort(sign * np.minimum(ends, most), axis=0)
     return Intervals(low, high, draws, quantiles)
-
-
-def _measures(problem: Problem, group: int, bases: Sequence[Array], sums: Resampled) -> Array:
-    """The measures of a group in each of the subspaces, from the sums over its rows."""
-    trace, kept = sums.values[0], sums.values[1:]
-    if problem.centering == "group":
-        trace = trace - np.square(sums.mean).sum(axis=1)
-        kept = kept - [np.square(sums.mean @ basis).sum(axis=1) for basis in bases]
-    scale = problem.moments.weight[group] if problem.aggregation == "sum" else 1.0
-    some = scale * trace > NO_VARIANCE * float(problem.traces.max())
-    own = scale * sums.own_gains
-    measure = problem.goal.measured
-    affine = AffineMeasure.of(measure, np.where(some, scale * trace, 0.0), own, np.ones_like(trace))
-    return affine.values(scale * kept)
 
 
 def own_blocks(problem: Problem, group: int, n_values: int, seed: int) -> BootstrapBlocks:
@@ -226,7 +207,6 @@ def own_blocks(problem: Problem, group: int, n_values: int, seed: int) -> Bootst
         seed,
         n_components=problem.n_components,
         directions=leading_directions(matrix, problem.own_subspaces[group], seed),
-        moving_center=problem.centering == "group",
     )
 
 
@@ -270,26 +250,6 @@ def centred_blocks(
         yield some, np.asarray(dense, np.float64) - center, known
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """Rows of a group summed up: first as they are, then as they are drawn, B times.
-
-    Attributes
-    ----------
-    values : array of shape (q, 1 + B)
-        Means of the values of rows.
-    mean : array of shape (1 + B, d)
-        Of the rows, from the centre that they are measured from.
-    own_gains : array of shape (1 + B,)
-        What the rows keep in their own best subspaces. It is nan, and d is 0, where these are not
-        looked for.
-    """
-
-    values: Array
-    mean: Array
-    own_gains: Array
-
-
 class BootstrapBlocks:
     """Parts of a group's rows that are drawn as a whole, as sums about one centre.
 
@@ -303,8 +263,6 @@ class BootstrapBlocks:
         Of all that is random; batches of any size give the same.
     n_components, directions : int and array of shape (d, width), default=None
         Where the rows' own subspaces are looked for, if they are.
-    moving_center : bool, default=False
-        Whether these go through the mean of the rows that are drawn, and not through the centre.
     """
 
     def __init__(
@@ -315,18 +273,15 @@ class BootstrapBlocks:
         *,
         n_components: int = 0,
         directions: Array | None = None,
-        moving_center: bool = False,
     ) -> None:
         self._rng, self._r = np.random.default_rng(seed), n_components
         self._directions = np.zeros((0, 0)) if directions is None else directions
-        self._moving_center = moving_center
-        d, width = self._directions.shape
+        width = self._directions.shape[1]
         limit = _LARGEST_STACK // (8 * max(width, 1) ** 2)
         count = self._most = min(int(np.clip(limit, _FEWEST_PIECES, _PIECES)), n_rows)
         self._n_rows, self._weight_squares = 0, 0.0
         self._weight = np.zeros(count)
         self._values = np.zeros((n_values, count))
-        self._first = np.zeros((count, d))
         self._second = np.zeros((count, width * width))
 
     def add(self, rows: Array, weights: Array, values: Sequence[Array] | Array) -> None:
@@ -345,7 +300,6 @@ class BootstrapBlocks:
         found, starts = np.unique(into[order], return_index=True)
         for piece, members in zip(found, np.split(order, starts[1:]), strict=True):
             part, weight = rows[members], weights[members]
-            self._first[piece] += weight @ part
             inside = part @ self._directions
             self._second[piece] += (inside.T @ (weight[:, None] * inside)).ravel()
 
@@ -355,8 +309,12 @@ class BootstrapBlocks:
         rows = float(self._weight.sum()) ** 2 / self._weight_squares
         return float(stdtrit(max(min(rows, self._most) - 1.0, 1.0), (1.0 + CONFIDENCE) / 2.0))
 
-    def resampled(self, n_resamples: int) -> Resampled:
-        """The blocks as they are, and drawn with replacement."""
+    def resampled(self, n_resamples: int) -> tuple[Array, Array]:
+        """The blocks summed up: first as they are, then drawn with replacement, B times.
+
+        Returns means of the values of rows, (q, 1 + B), and what the rows keep in their own best
+        subspaces, (1 + B,), which is nan where these are not looked for.
+        """
         n = self._most
         step = max(_LARGEST_STACK // (8 * max(self._second.shape[1], 1)), 1)
         times = [np.ones((1, n))]
@@ -365,9 +323,7 @@ class BootstrapBlocks:
             times.append(self._rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(float))
         own_gains = np.hstack([self._own_gains(some) for some in times])
         every = np.vstack(times)
-        weight = every @ self._weight
-        values, mean = self._values @ every.T / weight, every @ self._first / weight[:, None]
-        return Resampled(values, mean, own_gains)
+        return self._values @ every.T / (every @ self._weight), own_gains
 
     def _own_gains(self, times: Array) -> Array:
         """What rows keep in their own subspaces, where each piece is there this many times."""
@@ -376,7 +332,4 @@ class BootstrapBlocks:
             return np.full(len(times), np.nan)
         weight = (times @ self._weight)[:, None]
         matrices = (times @ self._second / weight).reshape(-1, width, width)
-        if self._moving_center:
-            inside = times @ self._first / weight @ self._directions
-            matrices -= inside[:, :, None] * inside[:, None, :]
         return leading_sums(matrices, self._r)

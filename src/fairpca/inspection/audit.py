@@ -381,9 +381,8 @@ class Auditor:
         """Resample the rows of a group, all of which have been taken."""
         blocks = self._blocks.pop(group, None)
         if blocks is not None:
-            found = blocks.resampled(self._n_resamples)
-            squares, loss, pca, own = found.values
-            own = own if self._known is not None else squares - found.own_gains
+            (squares, loss, pca, own), own_gains = blocks.resampled(self._n_resamples)
+            own = own if self._known is not None else squares - own_gains
             measures = np.array([loss, loss - own, loss - pca])
             self._draws[:, group] = measures[:, 1:] - measures[:, :1]
             self._quantiles[group] = blocks.quantile

@@ -252,7 +252,7 @@ class GroupMoments:
             given = X, sensitive_features, sample_weight
             groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
             warn_of_dropped(groups.n_dropped, X.shape[0])
-            moments = cls(*sums, **groups.about)
+            moments = cls(*sums, group_names=groups.names, n_dropped=groups.n_dropped)
             warn_of_weightless(groups.labels, moments.labels)
             return moments
         check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
@@ -274,20 +274,20 @@ class GroupMoments:
     ) -> GroupMoments:
         """Moments of checked rows whose groups are encoded."""
         weights, labels = groups.weights(sample_weight), groups.labels
+        about: dict[str, Any] = {"group_names": groups.names, "n_dropped": groups.n_dropped}
         if not labels:
             d, none = X.shape[1], np.zeros(0)
             empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
-            return cls((), *empty, **groups.about)
+            return cls((), *empty, **about)
         sums: tuple[Any, ...] = group_sums(X, groups.codes, len(labels), weights)
-        if weights is None:
-            return cls(labels, *sums, **groups.about)
-        sums = *sums, np.bincount(groups.codes, weights**2, len(labels))
-        some = sums[1] > 0
-        if not some.all():
-            # Rows without weight count for nothing, and so does a group of them alone.
-            labels = tuple(label for label, there in zip(labels, some, strict=True) if there)
-            sums = tuple(part[some] for part in sums)
-        return cls(labels, *sums, **groups.about)
+        if weights is not None:
+            sums = *sums, np.bincount(groups.codes, weights**2, len(labels))
+            some = sums[1] > 0
+            if not some.all():
+                # Rows without weight count for nothing, and so does a group of them alone.
+                labels = tuple(label for label, there in zip(labels, some, strict=True) if there)
+                sums = tuple(part[some] for part in sums)
+        return cls(labels, *sums, **about)
 
     @property
     def n_features(self) -> int:

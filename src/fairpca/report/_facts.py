@@ -18,7 +18,7 @@ from fairpca.certificate import rounded
 from fairpca.choices import MIN_ROWS
 from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
-from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, few_rows
+from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, difference_interval, few_rows
 from fairpca.generalization.cautions import DOMINANT
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.moments import GroupMoments
@@ -433,7 +433,8 @@ class Facts:
         self.best = int(np.where(best, self.pca_measures, np.inf).argmin())
         self.difference = None
         if intervals is not None and self.worst != self.best:
-            found = intervals.of_difference(self.pca_measures, 0, self.worst, self.best)
+            draws, quantiles = intervals.draws[0], intervals.quantiles
+            found = difference_interval(self.pca_measures, draws, quantiles, self.worst, self.best)
             if measure.is_disparity:  # which neither group has below 0
                 ends = intervals.high[0, [self.worst, self.best]]
                 found = max(found[0], -float(ends[1])), min(found[1], float(ends[0]))

@@ -588,7 +588,9 @@ class ParetoDescent:
 
         def search(posed: Problem) -> list[Solution]:
             runs = [self._descend(posed, basis, progress) for basis in self._starts(posed)]
-            best = _best(posed, runs)
+            # Among the ends that no other dominates, the one with the smallest spread.
+            kept = np.flatnonzero(non_dominated(np.array([run.values[-1] for run in runs])))
+            best = int(min(kept, key=lambda i: posed.spread(runs[i].point)))
             solution = conclude(
                 self,
                 posed,
@@ -737,12 +739,6 @@ def non_dominated(values: Array) -> np.typing.NDArray[np.bool_]:
     no_larger = (values[:, None, :] <= values[None, :, :]).all(axis=2)
     smaller = (values[:, None, :] < values[None, :, :]).any(axis=2)
     return ~np.asarray((no_larger & smaller).any(axis=0))
-
-
-def _best(problem: Problem, runs: list[Descent]) -> int:
-    """Among the end points that no other dominates, the one with the smallest spread."""
-    kept = np.flatnonzero(non_dominated(np.array([run.values[-1] for run in runs])))
-    return int(min(kept, key=lambda i: problem.spread(runs[i].point)))
 
 
 def _project(basis: Array, gradients: Array) -> Array:
