@@ -1,6 +1,7 @@
 """A table of people for the tests of the program."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairpca.tables.reading import Table
+from fairpca.tables.reading import OtherTypeError, Table
 
 FIT = ["--sensitive", "sex", "--n-components", "2", "--target", "rich", "--drop", "race"]
 
@@ -51,5 +52,12 @@ def nameless_groups():
 def read_table(path, text=(), **options):
     """The table of a file as the program reads it, as a data frame."""
     table = Table(Path(path), text=text, **options)
-    batches = table.batches(table.names)
-    return pyarrow.Table.from_batches(batches).to_pandas(ignore_metadata=True)
+    return batches_of(table, table.names)[1].to_pandas(ignore_metadata=True)
+
+
+def batches_of(table, columns):
+    """The batches of a table, which is read again where the type of a column changes, and all."""
+    while True:
+        with suppress(OtherTypeError):
+            batches = [*table.batches(columns)]
+            return batches, pyarrow.Table.from_batches(batches)

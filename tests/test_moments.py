@@ -716,3 +716,19 @@ def test_weights_that_cannot_be_squared_are_refused(weight):
         GroupMoments.from_rows(X, [0, 1, 2] * 3, sample_weight=weights)
     weights[3] = 0.0
     assert GroupMoments.from_rows(X, [0, 1, 2] * 3, sample_weight=weights).effective_count[0] == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_columns_with_many_entries_beside_others(weighted):
+    rng = np.random.default_rng(3)
+    often = np.where(rng.random(60) < 0.1, 0.6, 0.01)
+    X = rng.exponential(size=(500, 60)) * (rng.random((500, 60)) < often)
+    groups = np.repeat(["a", "b", "c"], [300, 190, 10])
+    weights = rng.uniform(0.5, 2.0, 500) if weighted else None
+    dense = GroupMoments.from_rows(X, groups, sample_weight=weights)
+    given = scipy.sparse.csr_array(X)
+    found = GroupMoments.from_rows(given, groups, sample_weight=weights)
+    np.testing.assert_allclose(found.mean, dense.mean, rtol=0, atol=1e-14)
+    size = np.abs(dense.scatter).max()
+    np.testing.assert_allclose(found.scatter, dense.scatter, rtol=0, atol=1e-13 * size)
+    np.testing.assert_array_equal(given.toarray(), X)

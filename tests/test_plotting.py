@@ -191,24 +191,8 @@ def test_held_out_losses_are_drawn_as_they_are(data):
         expected = [f"{losses.groups[i]} ({losses.count[i]:,} rows)" for i in sorted(worst)]
         assert names == ["ordinary PCA", "fair PCA", *expected]
         assert (drawn(display.figure_)[..., :3] < 128).any()
-    red = HeldOutLossDisplay(losses).plot(ax=plt.subplots()[1], line_kw={"c": "red"})
-    assert {line.get_color() for line in red.ax_.get_lines()[:1]} == {"red"}
     other = HeldOutLossDisplay.from_losses(held_out_losses(PCA(), X, **known))
     assert other.ax_.get_legend().get_texts()[1].get_text() == "PCA"
-
-
-def test_style_keywords_replace_the_defaults_under_any_name(data):
-    X, groups = data
-    fair = FairPCA(2, solver="pareto", criterion="minmax").fit(X, sensitive_features=groups)
-    red = mpl.colors.to_rgba("red")
-    bars = DisparityDisplay.from_estimator(fair, bar_kw={"fc": "red", "height": 0.1})
-    assert {bar.get_facecolor() for bar in bars.ax_.patches} == {red}
-    assert bars.ax_.patches[0].get_height() == pytest.approx(0.1)
-    table = DisparityDisplay.from_table(fair.group_table_, bar_kw={"hatch": "/"})
-    assert table.ax_.patches[0].get_hatch() == "/"
-    front = FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"ls": "--", "c": "red"})
-    assert front.ax_.get_lines()[0].get_linestyle() == "--"
-    assert front.ax_.get_lines()[0].get_color() == "red"
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")  # of matplotlib, whose font has no smiling face
@@ -265,8 +249,6 @@ def test_wrong_input_is_refused(data):
         DisparityDisplay.from_estimator(parity)
     kernel = KernelFairPCA(2).fit(X, sensitive_features=groups)
     assert DisparityDisplay.from_estimator(kernel).table is kernel.group_table_
-    with refused(TypeError, "aliases"):
-        FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"c": "red", "color": "blue"})
 
 
 def test_without_matplotlib_the_extra_is_named(data, monkeypatch):

@@ -31,13 +31,10 @@ BASELINES = ("rows", "training")
 STANDARDIZATIONS = ("numbers", "all", "none")
 """Which columns of a table are standardised; "numbers" leaves 0/1 columns as they are."""
 
-IMPUTATIONS = ("mean", "median")
-"""What missing numbers can be filled in with; missing text always becomes the most frequent."""
-
 UNKNOWN = ("error", "ignore")
 """What becomes of categories that did not occur at the fit."""
 
-SMALL_GROUPS = ("error", "pool", "drop", "keep")
+SMALL_GROUPS = ("error", "pool", "keep")
 """What becomes of groups with few rows."""
 
 MIN_ROWS = 5

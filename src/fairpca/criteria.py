@@ -209,6 +209,9 @@ class Criterion(BaseEstimator, ABC):
     is_smooth: ClassVar[bool] = False
     """Whether the weights of a subspace follow from its measures, without loss of digits."""
 
+    adapts_to_chance: ClassVar[bool] = False
+    """Whether it acts on every difference between the groups of these rows, however small."""
+
     covers_mixtures: ClassVar[bool] = False
     """Whether the value for disparities holds for all mixtures of the groups too."""
 
@@ -434,7 +437,7 @@ class MinMax(Criterion):
 
     name = "minmax"
     plain_reason = "the least total loss of all is best for the worst-off group"
-    resumes = has_root = covers_mixtures = True
+    resumes = has_root = covers_mixtures = adapts_to_chance = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: in every {subspace} some group has a {noun} of at least "
         "{at_least}, and here none has more than {at_most}.",
@@ -925,7 +928,7 @@ class Equal(LeastLoss):
     """
 
     name = "equal"
-    has_root = True
+    has_root = adapts_to_chance = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: all groups have {within} at a total loss of {loss}, and no "
         "subspace of this dimension that does the same loses less.",
@@ -1094,7 +1097,7 @@ class AtMost(LeastLoss):
     def applied_to(self, problem: Problem) -> Self:
         """A copy bound to a problem."""
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
-        # No group keeps a negative variance, so no measure exceeds this: it replaces infinite bounds.
+        # No group keeps a negative variance, so no measure exceeds this limit.
         most = problem.affine.constants + problem.affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
         return super().applied_to(problem).with_upper_bounds(upper_bounds)

@@ -8,7 +8,6 @@ that are neither texts, numbers, dates nor times come back as text.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, fields, replace
@@ -26,16 +25,10 @@ from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
 from fairpca.fair_pca import Baselines, FairPCA
 from fairpca.files.archive import FileFormat
-from fairpca.files.checks import (
-    check_counts,
-    check_finite,
-    check_positive,
-    checked_texts,
-    require,
-    taking_for_damage,
-)
+from fairpca.files.checks import checked_texts, require, taking_for_damage
 from fairpca.files.schema import (
-    COUNTS,
+    POSITIVE,
+    ROWS,
     Optional,
     Sizes,
     Values,
@@ -58,24 +51,13 @@ from fairpca.text import label_text
 
 
 def _check_orthonormal(rows: Array, what: str) -> None:
-    check_finite(rows, what)
     with np.errstate(all="ignore"):
         away = np.abs(rows @ np.swapaxes(rows, -1, -2) - np.eye(rows.shape[-2])).max(initial=0.0)
-    require(away <= NEARLY_ORTHONORMAL, f"its {what} are not orthonormal")
+    require(away <= NEARLY_ORTHONORMAL, f"its numbers of {what} are not orthonormal")
 
 
 def _check_basis(basis: Array, what: str) -> None:
     _check_orthonormal(np.swapaxes(basis, -1, -2), what)
-
-
-def _check_not_negative(array: Array, what: str) -> None:
-    check_finite(array, what)
-    require((array >= 0.0).all(), f"its {what} are not all positive or zero")
-
-
-def _check_shares(array: Array, what: str) -> None:
-    inside = (array >= -NEARLY_ORTHONORMAL) & (array <= 1.0 + NEARLY_ORTHONORMAL)  # nan is not
-    require(inside.all(), f"its {what} are not all between 0 and 1")
 
 
 def _fill(value: Any, what: str, sizes: Sizes) -> float | str:
@@ -96,7 +78,9 @@ def _kept(value: Any) -> Any:
         return {"items": [[label_as_data(key), _kept(part)] for key, part in value.items()]}
     if isinstance(value, list | tuple | np.ndarray):
         return [_kept(part) for part in value]
-    return label_as_data(value)
+    if value is None or isinstance(value, str | bool | int | float | np.generic):
+        return label_as_data(value)
+    raise TypeError
 
 
 def _given(stored: Any) -> Any:
@@ -118,33 +102,36 @@ def _parameters(value: Any, what: str, sizes: Sizes) -> dict[str, Any]:
 
 _STATUSES = ("optimal", "bounded", "infeasible", "unresolved", "relaxed")
 
+_SHARES = -NEARLY_ORTHONORMAL, 1.0 + NEARLY_ORTHONORMAL
+"""Between which shares are, up to rounding."""
+
 SCHEMA = {
-    "components": Values("rd", _check_orthonormal),
+    "components": Values("rd", check=_check_orthonormal),
     "mean": Values("d"),
-    "explained_variance": Values("r", _check_not_negative),
-    "explained_variance_ratio": Values("r", _check_not_negative),
-    "singular_values": Values("r", _check_not_negative),
-    "projection_factors": Optional(Values("r", _check_shares)),
+    **dict.fromkeys(
+        ("explained_variance", "explained_variance_ratio", "singular_values"), Values("r", 0.0)
+    ),
+    "projection_factors": Optional(Values("r", *_SHARES)),
     "noise_variance": finite,
-    "filled_share": Optional(Values("k", _check_shares)),
+    "filled_share": Optional(Values("k", *_SHARES)),
     "feature_names": Optional(texts("d", different=False)),
     "parameters": _parameters,
     "groups": {
-        "count": Values("k", check_counts, COUNTS),
+        "count": ROWS,
         "labels": labels,
         "group_names": Optional(texts()),
         "name": text(),
         "notes": texts(),
         "pca_is_best": flag,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
-        "variance": Values("k", _check_not_negative),
+        "variance": Values("k", 0.0),
         "held_out": Optional(
             dict.fromkeys(("pca_loss", "loss", "own_loss", "weight"), Values("k"))
         ),
     },
     "solution": {
-        "basis": Values("dn", _check_basis),
-        "retention": Optional(Values("n", _check_shares)),
+        "basis": Values("dn", check=_check_basis),
+        "retention": Optional(Values("n", *_SHARES)),
         **dict.fromkeys(("solver", "message"), text()),
         **dict.fromkeys(("n_iter", "n_eigen"), whole(0)),
         "total_loss": finite,
@@ -162,7 +149,10 @@ SCHEMA = {
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
     "baselines": Optional(
-        {"own_bases": Values("kdo", _check_basis), "pca_basis": Values("do", _check_basis)}
+        {
+            "own_bases": Values("kdo", check=_check_basis),
+            "pca_basis": Values("do", check=_check_basis),
+        }
     ),
     "preparation": Optional(
         {
@@ -176,7 +166,7 @@ SCHEMA = {
                 }
             ],
             "means": Values("d"),
-            "scales": Values("d", check_positive),
+            "scales": Values("d", POSITIVE),
             "ignored": texts(),
             "sensitive": texts(),
         }
@@ -425,21 +415,10 @@ def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | No
         **{name: getattr(fitted, f"{name}_") for name in _ATTRIBUTES},
         "feature_names": names if names is None else names.tolist(),
         "parameters": parameters,
-        "groups": replace(table, labels=tuple(map(_writable, table.labels))),
+        "groups": table,
         "solution": fitted.solution_,
         "certificate": fitted.certificate_,
         "baselines": fitted.baselines_ if many else None,
         "preparation": preparation,
     }
     _FILE.write(path, source)
-
-
-def _writable(label: Hashable) -> Hashable:
-    """The label, or its text where a file has no other way to keep it."""
-    if isinstance(label, tuple):
-        return tuple(map(_writable, label))
-    try:
-        label_as_data(label)
-    except TypeError:
-        return str(label)
-    return str(label) if label is None else label

@@ -41,9 +41,8 @@ def pca(
     key_added: str = "X_pca_fair",
     dtype: Any = "float32",
     chunk_size: int = 5000,
-    copy: bool = False,
     **fair_options: Any,
-) -> Any:
+) -> None:
     """Fair PCA of an AnnData by the groups in a column of ``adata.obs``.
 
     The counterpart of ``sc.pp.pca``: it writes the same slots, so that whatever takes a
@@ -70,15 +69,13 @@ def pca(
         Of the representation.
     chunk_size : int, default=5000
         Cells that are read at once from a backed AnnData.
-    copy : bool, default=False
-        Whether to return a copy of the AnnData with the results, and leave the given one as it is.
     **fair_options
         Parameters of `FairPCA`, such as ``criterion="minmax"`` or ``missing_labels="drop"``.
 
     Returns
     -------
-    AnnData or None
-        The copy if there is one. With ``key_added="X_pca_fair"`` it sets
+    None
+        With ``key_added="X_pca_fair"`` it sets
 
         - ``.obsm["X_pca_fair"]``: the cells in the fair subspace, (n_obs, n_comps).
         - ``.varm["X_pca_fair"]``: the loadings, (n_vars, n_comps); zero for genes that are not
@@ -113,11 +110,8 @@ def pca(
     """
     check_whole_number("n_comps", n_comps)
     check_whole_number("chunk_size", chunk_size)
-    if copy and getattr(adata, "isbacked", False):
-        raise ValueError("A backed AnnData has no copy in memory: leave copy=False.")
     groups = _column(adata, key)
     used, name = _genes(adata, mask_var)
-    adata = adata.copy() if copy else adata
     fair = FairPCA(n_comps, **fair_options)
     if getattr(adata, "isbacked", False) and layer is None:
         given: dict[str, Any] = {"missing_labels": fair.missing_labels}
@@ -137,7 +131,6 @@ def pca(
     loadings[used], mean[used] = fair.components_.T, fair.mean_
     params = {
         "zero_center": True,
-        "use_highly_variable": isinstance(name, str) and name == _DEFAULT_MASK,
         "mask_var": name,
         "key": key if isinstance(key, str) else list(key),
         "criterion": str(fair.criterion),
@@ -151,7 +144,6 @@ def pca(
         "groups": _frame(fair.group_table_),
         "certificate": _plain(fair.certificate_),
     }
-    return adata if copy else None
 
 
 def audit(

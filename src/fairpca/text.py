@@ -18,10 +18,7 @@ Line = tuple[tuple[str, str], ...]
 WIDTH = 80
 """Columns of text whose reader's screen is not known: the narrowest that is usual."""
 
-_JOINER = "\u200d"
 _LEFT_TO_RIGHT = "\u200e"
-_EMOJI_STYLE = "\ufe0f"
-_SKIN_TONES = range(0x1F3FB, 0x1F400)
 _WRITTEN = re.compile(
     "(?<=\\S)[\u200c\u200d](?=\\S)"  # join or part the letters of Persian, Indic scripts and emoji
     "|(?<=\U0001f3f4)[\U000e0061-\U000e007a\U000e0030-\U000e0039]+\U000e007f"  # flags of regions
@@ -56,34 +53,14 @@ def left_to_right(line: str) -> str:
 
 
 def cell_width(text: str) -> int:
-    """How many cells of a terminal the text takes."""
+    """How many cells of a terminal the text takes; joined emoji count one by one."""
     if text.isascii():
         return len(text)
-    width = last = 0
-    joined = False
-    for c in unicodedata.normalize("NFC", text):
-        if c == _EMOJI_STYLE and last == 1:
-            width, last = width + 1, 2
-        elif c == _JOINER:
-            joined = last == 2
-        elif _is_bare(c) or (last == 2 and ord(c) in _SKIN_TONES):
-            continue
-        elif joined:  # part of the emoji before it
-            joined = False
-        else:
-            last = 2 if unicodedata.east_asian_width(c) in "WF" else 1
-            width += last
-    return width
-
-
-def _is_bare(c: str) -> bool:
-    """Whether a character takes no cell of its own."""
-    return unicodedata.category(c) in ("Mn", "Me", "Cf")
-
-
-def _cells_apart(text: str) -> int:
-    """How many it takes in a terminal that does not join emoji."""
-    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in text if not _is_bare(c))
+    return sum(
+        1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in unicodedata.normalize("NFC", text)
+        if unicodedata.category(c) not in ("Mn", "Me", "Cf")
+    )
 
 
 def cut(text: str, width: int) -> str:
@@ -93,7 +70,7 @@ def cut(text: str, width: int) -> str:
     end = 0
     while cell_width(text[: end + 1]) < width:
         end += 1
-    return text[:end].rstrip(_JOINER) + "…"
+    return text[:end].rstrip("\u200d") + "…"  # which would join the next character
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -136,24 +113,23 @@ class TextTable:
 
     def lines(self, width: int) -> list[Line]:
         """The lines, in as few parts as the width allows."""
-        heads = _head_lines(self.head)
+        cells = [cell.split("\n") for cell in self.head]
+        most = max(map(len, cells))
+        heads = [*zip(*([""] * (most - len(cell)) + cell for cell in cells), strict=True)]
         rows = [*heads, *self.body, *([] if self.foot is None else [self.foot])]
         widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
         lines: list[Line] = []
-        # Terminals differ about joined emoji: none should have to break a line because of them.
-        apart = max((_cells_apart(row[0]) - cell_width(row[0]) for row in rows), default=0)
-        for columns in self._parts(widths, width - apart):
+        for columns in self._parts(widths, width):
             lines += [(("", ""),)] if lines else []
             lines += self._part(heads, [0, *columns], widths)
         return lines
 
     def _parts(self, widths: list[int], width: int) -> list[list[int]]:
-        units, start = [], 1
-        for size in self.units or [1] * (len(widths) - 1):
-            units.append(list(range(start, start + size)))
-            start += size
         parts: list[list[int]] = [[]]
-        for unit in units:
+        start = 1
+        for size in self.units or [1] * (len(widths) - 1):
+            unit = list(range(start, start + size))
+            start += size
             used = widths[0] + sum(len(_GAP) + widths[j] for j in [*parts[-1], *unit])
             if used <= width or not parts[-1]:
                 parts[-1] += unit
@@ -161,7 +137,7 @@ class TextTable:
                 parts.append(unit)
         return parts
 
-    def _part(self, heads: list[Cells], columns: list[int], widths: list[int]) -> list[Line]:
+    def _part(self, heads: Sequence[Cells], columns: list[int], widths: list[int]) -> list[Line]:
         def line(row: Cells, kind: str = "", i: int = -1) -> Line:
             pieces = []
             for j in columns:
@@ -188,13 +164,6 @@ def laid_out(parts: Sequence[TextTable | str], width: int = WIDTH) -> str:
         else:
             lines += wrapped(printable(part), width)
     return "\n".join(map(left_to_right, lines))
-
-
-def _head_lines(head: Cells) -> list[Cells]:
-    """A head as rows of one line each."""
-    cells = [cell.split("\n") for cell in head]
-    most = max(map(len, cells))
-    return list(zip(*([""] * (most - len(cell)) + cell for cell in cells), strict=True))
 
 
 # Names of groups and numbers as text, for messages and tables.
@@ -245,30 +214,21 @@ def distinct_texts(labels: Sequence[Hashable], names: Sequence[str] | None = Non
 
 def short_text(text: str) -> str:
     """The text on one line, safe to print, cut where it is long, for tables and messages."""
-    return cut(_one_line(text), _LONGEST_TEXT)
+    return cut(printable(" ".join(text.split())), _LONGEST_TEXT)
 
 
 def short_texts(texts: Sequence[str]) -> list[str]:
     """The same of several, with their ends where otherwise two would look alike."""
     short = [short_text(text) for text in texts]
-    seen = Counter(short)
-    return [
-        _with_end(_one_line(text)) if seen[cut_text] > 1 and cut_text.endswith("…") else cut_text
-        for text, cut_text in zip(texts, short, strict=True)
-    ]
-
-
-def _with_end(line: str) -> str:
-    """A long line cut in the middle."""
-    half = _LONGEST_TEXT // 2
-    start = len(line) - half
-    while cell_width(line[start:]) > half:
-        start += 1
-    return cut(line, half) + line[start:]
-
-
-def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    seen, half = Counter(short), _LONGEST_TEXT // 2
+    for i, text in enumerate(texts):
+        if seen[short[i]] > 1 and short[i].endswith("…"):
+            line = printable(" ".join(text.split()))
+            start = len(line) - half
+            while cell_width(line[start:]) > half:
+                start += 1
+            short[i] = cut(line, half) + line[start:]
+    return short
 
 
 def group_name(label: Hashable, names: Sequence[str] | None = None) -> str:

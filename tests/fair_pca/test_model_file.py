@@ -94,7 +94,7 @@ def test_a_pipeline_of_scikit_learn_does_the_work():
     """What `apply` adds to it are checks: the same numbers come out of the pipeline alone."""
     frame = people().drop(columns="sex")
     frame.loc[:5, "age"] = frame.loc[3:9, "job"] = None
-    preparation = Preparation.learn(frame, impute="mean")
+    preparation = Preparation.learn(frame, impute=True)
     ready = frame.astype({"age": float, "job": object, "height": float, "member": float})
     ready["job"] = ready["job"].where(ready["job"].notna(), None)
     found = preparation.transformer.transform(ready)

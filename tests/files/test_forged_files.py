@@ -94,23 +94,23 @@ MOMENTS = [
     (with_header(lambda h: h["arrays"].update(mean=[2.0, 5])), "shape array 'mean' cannot be"),
     (with_header(lambda h: h["arrays"].pop("scatter")), "more numbers than its arrays"),
     (with_header(lambda h: h.update({"pass": 3})), "pass other entries"),
-    (with_array("count", put(0, 0)), "numbers count from 1"),
-    (with_array("count", put(0, -5)), "numbers count from 1"),
-    (with_array("count", lambda a: a.astype(float)), "numbers count from 1"),
+    (with_array("count", put(0, 0)), "numbers count finite range"),
+    (with_array("count", put(0, -5)), "numbers count finite range"),
+    (with_array("count", lambda a: a.astype(float)), "numbers count finite range"),
     (with_array("mean", lambda a: a[0]), "array mean number axes"),
     (
         with_array("weight", put(0, np.inf)),
-        "numbers weight positive finite numbers",
+        "numbers weight finite range",
     ),
     (
         with_array("weight", put(0, 0.0)),
-        "numbers weight positive finite numbers",
+        "numbers weight finite range",
     ),
     (
         with_array("weight_squares", put(1, -1.0)),
-        "numbers weight_squares positive",
+        "numbers weight_squares range",
     ),
-    (with_array("mean", put((0, 0), np.nan)), "numbers mean finite numbers"),
+    (with_array("mean", put((0, 0), np.nan)), "numbers mean finite range"),
     (
         with_array("mean", lambda a: a[:, :4]),
         "array another shape",
@@ -169,19 +169,19 @@ def without(data, name):
 MODELS = [
     (
         with_array("preparation.scales", put(0, 0.0)),
-        "numbers preparation.scales positive finite numbers",
+        "numbers preparation.scales finite range",
     ),
     (
         with_array("preparation.scales", put(0, -1.0)),
-        "numbers preparation.scales positive finite numbers",
+        "numbers preparation.scales finite range",
     ),
     (
         with_array("preparation.scales", put(0, np.nan)),
-        "numbers preparation.scales positive finite",
+        "numbers preparation.scales finite range",
     ),
     (
         with_array("preparation.means", put(0, np.inf)),
-        "numbers preparation.means finite numbers",
+        "numbers preparation.means finite range",
     ),
     (with_array("components", lambda a: 1.01 * a), "numbers components orthonormal"),
     (with_array("solution.basis", put((0, 0), 5.0)), "solution.basis orthonormal"),
@@ -192,11 +192,11 @@ MODELS = [
     (with_array("mean", lambda a: a[:-1]), "array mean another shape rest"),
     (
         with_array("explained_variance", put(0, -1.0)),
-        "explained_variance positive or zero",
+        "explained_variance finite range",
     ),
     (with_array("groups.loss", put(0, np.nan)), "numbers groups.loss finite"),
-    (with_array("groups.count", put(0, -3)), "numbers groups.count from 1"),
-    (with_array("groups.variance", put(0, -1.0)), "groups.variance positive or zero"),
+    (with_array("groups.count", put(0, -3)), "numbers groups.count finite range"),
+    (with_array("groups.variance", put(0, -1.0)), "groups.variance finite range"),
     (lambda data: without(data, "mean"), "array mean missing"),
     (
         with_header(lambda h: h["groups"].update(pca_is_best=1)),
@@ -229,7 +229,6 @@ MODELS = [
     (criterion_with(criterion=["MinMax"]), "parts fit together"),
     (criterion_with(parameters={"evil": 1}), "parts fit together"),
     (criterion_with(parameters=None), "parts fit together"),
-    (with_header(lambda h: h["nesting"]["status"].pop()), "nesting.status 1 2"),
     (
         with_header(lambda h: h["preparation"].update(ignored=[1])),
         "preparation.ignored 1 text",

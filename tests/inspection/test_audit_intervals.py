@@ -1,5 +1,7 @@
 """audit: intervals, and the training rows' own subspaces as what others are measured against."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,7 +103,9 @@ def test_intervals_are_shown_and_can_be_left_out():
         assert line.endswith(f"{low:.4f} to {high:.4f}")
     low, high = table.difference_interval
     assert lines[head + 5].endswith(f"{low:.4f} to {high:.4f}")
-    assert f"{low:.4f} to {high:.4f} (95 % interval)" in table.sentences()
+    percent = np.array([low, high]) * 100 / (table.count @ table.variance / table.count.sum())
+    said = re.search(r"by ([\d.]+) to ([\d.]+) % of the variance of all rows", table.sentences())
+    np.testing.assert_allclose([float(end) for end in said.groups()], percent, rtol=0.05)
     assert "95 % interval" in table._repr_html_()
     again = audit(pca, X, sensitive_features=groups)
     np.testing.assert_array_equal(again.intervals.disparity, ends)
@@ -113,11 +117,11 @@ def test_whether_rows_tell_groups_apart_is_said():
     X, groups = people(3000)
     said = audit(PCA(2).fit(X), X, sensitive_features=groups)
     assert said.difference_interval[0] > 0
-    recorded(said.sentences(), "tell", "a and b apart")
+    recorded(said.sentences(), "disparities of a and b differ significantly")
     rng = np.random.default_rng(0)
     same = audit(PCA(2).fit(X), X, sensitive_features=rng.integers(0, 3, len(X)))
     assert same.difference_interval[0] < 0 < same.difference_interval[1]
-    recorded(same.sentences(), "cannot tell", "all pairs")
+    recorded(same.sentences(), "do not differ significantly", "all pairs")
 
 
 def test_the_largest_difference_has_no_interval_of_another_pair():
@@ -134,7 +138,7 @@ def test_the_largest_difference_has_no_interval_of_another_pair():
         line for line in str(table.summary()).splitlines() if line.startswith("largest difference")
     ]
     assert foot.endswith("unknown")
-    recorded(table.sentences(), "tell", "a and b apart")
+    recorded(table.sentences(), "disparities of a and b differ significantly")
 
 
 def test_small_groups_have_no_interval_and_are_named():

@@ -669,6 +669,6 @@ def test_the_picture_has_the_numbers():
         assert str(found.verdict).startswith(display.ax_.get_title(loc="left").splitlines()[0])
         display.figure_.canvas.draw()
         _, ax = plt.subplots()
-        assert ComparisonDisplay(found).plot(ax=ax, point_kw={"c": "red"}).ax_ is ax
+        assert ComparisonDisplay(found).plot(ax=ax).ax_ is ax
     finally:
         plt.close("all")

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
-from fairpca._linalg.device import FactorStack, diagonals, padded_scatters
+from fairpca._linalg.device import FactorStack, diagonals, padded_scatters, scatter_matrices
 from fairpca.folds import row_folds
 from fairpca.solvers import _space as space
 
@@ -143,3 +143,33 @@ def test_a_search_that_begins_with_some_of_many_groups(monkeypatch, criterion):
     size = abs(solved[1].value)
     assert solved[0].value == pytest.approx(solved[1].value, abs=1e-4 * size)
     assert solved[0].lower_bound == pytest.approx(solved[1].lower_bound, abs=1e-4 * size)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 2.0, 0.5, 1.5), (-1.0, 2.0, 0.5, -0.5), (1, -2, 0, 0)])
+@pytest.mark.parametrize("copies", [1, 6])  # six times the rows are too many to be kept apart
+def test_weighted_sums_are_those_of_the_scatters(weights, copies):
+    X, groups, _ = rows()
+    moments = GroupMoments.from_rows(X, groups)
+    parts = list(moments.scatter.parts) * copies
+    offsets, weight = np.tile(moments.offsets, (copies, 1)), np.tile(moments.weight, copies)
+    sums = scatter_matrices(FactorStack(parts), offsets, weight)
+    weights = np.tile(np.array(weights, dtype=float), copies)
+    expected = np.einsum(
+        "k,kij->ij",
+        weights,
+        [
+            np.array(FactorStack([part])[0]) / size + np.outer(offset, offset)
+            for part, size, offset in zip(parts, weight, offsets, strict=True)
+        ],
+    )
+    size = np.abs(expected).max()
+    assert np.abs(sums.dense(weights) - expected).max() <= 1e-13 * size
+    one = sums.weighted_sum(weights)
+    block = np.random.default_rng(1).standard_normal((D, 5))
+    assert np.abs(one.image(block) - expected @ block).max() <= 1e-12 * size
+    largest = np.linalg.eigvalsh(expected)[-1]
+    nothing = np.zeros((D, 1)), np.zeros(1)
+    assert sums.weighted_sum(weights).disproof(*nothing, 1.01 * largest + 1e-9) is None
+    direction = one.disproof(*nothing, 0.99 * largest)
+    assert direction is not None
+    assert float((direction.T @ expected @ direction).item()) > 0.99 * largest

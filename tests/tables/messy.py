@@ -96,12 +96,12 @@ case(
 case(
     "letter O for a zero",
     lambda: text(with_cells("age", "4O")),
-    add="--missing-values 4O --impute median",
+    add="--missing-values 4O --impute",
 )
 case(
     "letter O, three hundred rows",
     lambda: text(pd.concat([base()] * 5).assign(income=[*(20000 + 101 * np.arange(299)), "12O"])),
-    add="--missing-values 12O --impute median",
+    add="--missing-values 12O --impute",
 )
 case(
     "several slips",
@@ -111,12 +111,12 @@ case(
 case(
     "a slip among missing values",
     lambda: text(with_cells("age", *["NA"] * 12, "4O", "n/a", "inf")),
-    add="--missing-values 4O --impute median",
+    add="--missing-values 4O --impute",
 )
 case(
     "one word for missing",
     lambda: text(with_cells("age", "?", "?", "?")),
-    add="--missing-values '?' --impute median",
+    add="--missing-values '?' --impute",
 )
 case(
     "that word, said to be missing",
@@ -129,17 +129,17 @@ case(
 case(
     "a dash for missing",
     lambda: text(with_cells("height", "-")),
-    add="--missing-values - --impute median",
+    add="--missing-values - --impute",
 )
 case(
     "a third of the ages unknown",
     lambda: text(with_cells("age", *["unknown"] * 20)),
-    add="--missing-values unknown --impute median",
+    add="--missing-values unknown --impute",
 )
 case(
     "a unit in one cell",
     lambda: text(with_cells("height", "171 cm")),
-    add="--missing-values '171 cm' --impute median",
+    add="--missing-values '171 cm' --impute",
 )
 case(
     "decimal commas",
@@ -235,7 +235,7 @@ case(
 case(
     "grades with a letter",
     lambda: text(base(grade=np.resize(["K", *map(str, range(1, 13))], 60))),
-    add="--missing-values K --impute median",
+    add="--missing-values K --impute",
 )
 case(
     "grades with a letter, as text",
@@ -269,7 +269,7 @@ case(
 case(
     "infinite",
     lambda: text(with_cells("height", "inf")),
-    add="--impute median",
+    add="--impute",
 )
 case(
     "hexadecimal",
@@ -296,31 +296,20 @@ case(
 case(
     "empty cells",
     lambda: text(with_cells("age", "", "")),
-    add="--impute median",
+    add="--impute",
 )
 case(
-    "empty cells, mean",
+    "empty cells, filled in",
     lambda: text(with_cells("age", "", "")),
     "--impute",
-    "mean",
     expected=(
         "height number; age number (2 missing values became 51.3621); job onehot 3; sex sensitive"
-    ),
-)
-case(
-    "empty cells, median",
-    lambda: text(with_cells("age", "", "")),
-    "--impute",
-    "median",
-    expected=(
-        "height number; age number (2 missing values became 51.1667); job onehot 3; sex sensitive"
     ),
 )
 case(
     "empty text, most frequent",
     lambda: text(with_cells("job", "", "")),
     "--impute",
-    "mean",
     expected=(
         "height number; age number; job onehot 3 (2 missing values became 'smith'); sex sensitive"
     ),
@@ -351,7 +340,6 @@ case(
     "two remedies at once",
     lambda: text(base()),
     "--impute",
-    "mean",
     "--drop-missing",
     add="",
 )
@@ -564,12 +552,12 @@ case(
     lambda: text(with_cells("job", *["?"] * 6)),
     "--missing-values",
     "?",
-    add="--impute median",
+    add="--impute",
 )
 case(
     "blank cells",
     lambda: text(with_cells("age", "  ", "  ")),
-    add="--missing-values '  ' --impute median",
+    add="--missing-values '  ' --impute",
 )
 case(
     "blank cells, said to be missing",
@@ -577,7 +565,6 @@ case(
     "--missing-values",
     "  ",
     "--impute",
-    "mean",
     expected=(
         "height number; age number (2 missing values became 51.3621); job onehot 3; sex sensitive"
     ),
@@ -615,7 +602,7 @@ case(
 case(
     "the same name twice",
     lambda: lines("1,2,3,f", "2,3,4,m", head="a,a,b,sex"),
-    add="--drop 'a (2)'",
+    add="",
 )
 case(
     "spaces around names",
@@ -847,14 +834,14 @@ case(
 case(
     "empty lines between rows",
     lambda: lines(*tidy_lines(10), "", "17l,33,m", *tidy_lines(9)),
-    add="--missing-values 17l --impute median",
+    add="--missing-values 17l --impute",
 )
 case(
     "line breaks in cells",
     lambda: lines(
         *(f'"a\nb",{line}' for line in tidy_lines()), '"a\nb",17l,33,m', head="note,height,age,sex"
     ),
-    add="--missing-values 17l --impute median",
+    add="--missing-values 17l --impute",
 )
 case(
     "Windows and old line ends",
@@ -883,19 +870,14 @@ case(
     add="--drop 'Unnamed: 4' --drop 'Unnamed: 5'",
 )
 case(
-    "a slip below a line that says the separator",
-    lambda: b"sep=;\n" + text(with_cells("age", "4O"), sep=";"),
-    add="--missing-values 4O --impute median",
-)
-case(
-    "what separates the cells, said by the file",
-    lambda: b"sep=;\r\n" + text(base(), sep=";"),
-    expected=TIDY,
+    "a first line that says the separator",
+    lambda: b"sep=;\n" + text(base(), sep=";"),
+    add="",
 )
 case(
     "a cell of a spreadsheet's error",
     lambda: text(with_cells("age", "#DIV/0!")),
-    add="--missing-values '#DIV/0!' --impute median",
+    add="--missing-values '#DIV/0!' --impute",
 )
 case(
     "that cell, said to be missing",
@@ -908,7 +890,7 @@ case(
 case(
     "a row of units",
     lambda: text(with_cells("height", "cm", start=0)),
-    add="--missing-values cm --impute median",
+    add="--missing-values cm --impute",
 )
 case(
     "weights with units",
@@ -1029,19 +1011,6 @@ case(
         "height number; age number; job onehot 3; sex sensitive ('F' and 'f', 'm' and 'm ' "
         "differ only in case or spaces)"
     ),
-)
-case(
-    "a line break in a name of a Parquet file",
-    lambda: parquet(base().assign(**{"a\nb's": NAMES})),
-    file="t.parquet",
-    add="--drop $'a\\nb\\'s'",
-)
-case(
-    "spaces around names, typed as they stand",
-    lambda: text(base().rename(columns={"age": " age", "sex": " sex "})),
-    "--drop",
-    " age",
-    expected="height number; job onehot 3;  age left out; sex sensitive",
 )
 case(
     "spaces around names in a Parquet file",

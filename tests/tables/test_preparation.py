@@ -35,7 +35,7 @@ def mixed(n=120, seed=0):
 @pytest.mark.parametrize("standardize", ["numbers", "all"])
 def test_columns_by_turns_come_out_in_the_order_of_the_table(standardize):
     frame, new = mixed(), mixed(seed=1)
-    preparation = Preparation.learn(frame, impute="mean", min_rows=5, standardize=standardize)
+    preparation = Preparation.learn(frame, impute=True, min_rows=5, standardize=standardize)
 
     def by_hand(table):
         columns = []
@@ -64,7 +64,7 @@ def test_columns_by_turns_come_out_in_the_order_of_the_table(standardize):
 
 
 def test_what_a_model_keeps_of_rare_categories_is_their_pool():
-    preparation = Preparation.learn(mixed(), impute="mean", min_rows=5)
+    preparation = Preparation.learn(mixed(), impute=True, min_rows=5)
     encoders = preparation.transformer[0].named_transformers_
     known = [
         text

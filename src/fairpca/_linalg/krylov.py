@@ -90,17 +90,6 @@ def found_pairs(
     return all_pairs(matrix, r) if found is None else found
 
 
-def confirmed_pairs(matrix: Matrix, r: int, start: Tall) -> Pairs | None:
-    """The leading eigenpairs in the span of more than r vectors, or None if they are not exact.
-
-    Exact eigenvectors of smaller eigenvalues look right too: the start has to be trusted, or what
-    comes back proven.
-    """
-    iteration = _Iteration(matrix, r)
-    iteration.take(start)
-    return iteration.pairs() if iteration.has_converged(exact_vectors=True) else None
-
-
 def leading_pairs(
     matrix: Matrix,
     r: int,
@@ -205,11 +194,6 @@ class _Iteration:
             mix = self._rng.standard_normal((start.shape[1], n))
             block[:, :n] = start @ self._backend.put(mix)
         self._block = self._orthonormal(block)
-
-    def take(self, start: Tall) -> None:
-        """Begin with the starting vectors as they are, only to see whether they suffice."""
-        self._append(self._orthonormal(start))
-        self.shrink()
 
     def fill(self) -> None:
         """Add the next block, its image, the image of that, … until there is no room for more."""

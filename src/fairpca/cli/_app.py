@@ -1,8 +1,6 @@
 """The program: its commands, and how its failures end."""
 
-import _thread
 import os
-import re
 import signal
 import sys
 import threading
@@ -23,7 +21,6 @@ from fairpca.cli._terminal import (
     complain,
     failure,
     show_warning,
-    stage,
     to_stdout,
     warned,
     written,
@@ -40,9 +37,6 @@ Tables are CSV, Parquet or Arrow files. Sensitive columns make the groups."""
 
 _HYPHEN = "\u2011"
 """One at which lines are not broken."""
-
-_LONGEST_EXAMPLE = 72
-"""Characters of a line of an example, so that it fits 80 columns with what stands around it."""
 
 _WIDEST_HELP = 120
 """Columns of help on a terminal that has as many."""
@@ -86,20 +80,10 @@ def _cleaning_up_when_ended() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    ignored, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        sys.unraisablehook = ignored
-
-
-def _interrupt_again(unraisable: Any) -> None:
-    """Let Ctrl-C count that came where Python can raise nothing, as in the midst of an import."""
-    if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        _thread.interrupt_main()
-    else:
-        sys.__unraisablehook__(unraisable)
 
 
 def _conclude(error: BaseException) -> int:
@@ -164,27 +148,11 @@ class _Group(_WholeWords, TyperGroup):
 
 
 class _Command(_WholeWords, TyperCommand):
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; on a terminal, say that the library is being loaded if it takes long."""
-        if sys.stderr.isatty():
-            with stage("starting"):
-                from fairpca.cli import _prepared  # noqa: F401 (loads what commands need)
-        return super().invoke(ctx)
+    pass
 
 
-def _as_epilog(examples: Sequence[str]) -> str:
-    # The backspace keeps the lines as they are.
-    lines = ["\b", "Examples:"]
-    for example in examples:
-        line, *options = re.split(r" (?=--)", example)
-        for option in options:
-            if len(f"{line} {option}") > _LONGEST_EXAMPLE:
-                lines.append(f"  {line} \\")
-                line = "   "
-            line += f" {option}"
-        lines.append(f"  {line}")
-    return "\n".join(lines)
-
+# The backspace keeps the lines as they are.
+_EPILOGS = {name: f"\b\nExamples:{lines}" for name, lines in EXAMPLES.items()}
 
 _PROGRAM = typer.Typer(
     cls=_Group,
@@ -197,7 +165,7 @@ _PROGRAM = typer.Typer(
 @_PROGRAM.callback(
     invoke_without_command=True,
     help=_HELP,
-    epilog=_as_epilog([examples[0] for examples in EXAMPLES.values()]),
+    epilog=_EPILOGS[""],
 )
 def _options_of_the_program(
     context: typer.Context,
@@ -214,4 +182,4 @@ def _options_of_the_program(
 
 for _command in COMMANDS:
     _name = _command.__name__
-    _PROGRAM.command(_name, cls=_Command, epilog=_as_epilog(EXAMPLES[_name]))(_command)
+    _PROGRAM.command(_name, cls=_Command, epilog=_EPILOGS[_name])(_command)

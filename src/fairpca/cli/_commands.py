@@ -40,42 +40,55 @@ if TYPE_CHECKING:
     from fairpca import FairPCA, GroupTable, ParetoFront
 
 EXAMPLES = {
-    "audit": (
-        "fairpca audit people.csv --sensitive sex --n-components 5",
-        "fairpca audit new.parquet --model people.fairpca",
-        "fairpca audit new.parquet --model people.fairpca --baseline training",
-    ),
-    "compare": (
-        "fairpca compare people.csv --sensitive sex --n-components 5",
-        "fairpca compare people.parquet --sensitive sex --sensitive race --n-components 5 --json",
-    ),
-    "fit": (
-        "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
-        "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9"
-        " --target income --carry income --output reduced.parquet",
-        "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
-        "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost --bound 0.5",
-        "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal",
-    ),
-    "front": (
-        "fairpca front people.csv --sensitive sex --n-components 5",
-        "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01"
-        " --model people.fairpca --output reduced.csv",
-        "fairpca front people.csv --sensitive race --n-components 5 --criterion equal --index 30",
-    ),
-    "report": (
-        "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
-        "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9"
-        ' --target income --report people.html --title "Who pays?"',
-        "fairpca report people.csv --sensitive race --n-components 5 --measure share_kept"
-        " --report people.html",
-    ),
-    "transform": (
-        "fairpca transform new.csv --model people.fairpca --output reduced.csv",
-        "fairpca transform new.parquet --model people.fairpca --carry id --output reduced.arrow",
-    ),
+    "": r"""
+  fairpca audit people.csv --sensitive sex --n-components 5
+  fairpca compare people.csv --sensitive sex --n-components 5
+  fairpca fit people.csv --sensitive sex --n-components 5 \
+      --model people.fairpca
+  fairpca front people.csv --sensitive sex --n-components 5
+  fairpca report people.csv --sensitive sex --n-components 5 \
+      --report people.html
+  fairpca transform new.csv --model people.fairpca --output reduced.csv""",
+    "audit": r"""
+  fairpca audit people.csv --sensitive sex --n-components 5
+  fairpca audit new.parquet --model people.fairpca
+  fairpca audit new.parquet --model people.fairpca --baseline training""",
+    "compare": r"""
+  fairpca compare people.csv --sensitive sex --n-components 5
+  fairpca compare people.parquet --sensitive sex --sensitive race \
+      --n-components 5 --json""",
+    "fit": r"""
+  fairpca fit people.csv --sensitive sex --n-components 5 \
+      --model people.fairpca
+  fairpca fit people.parquet --sensitive sex --sensitive race \
+      --n-components 0.9 --target income --carry income \
+      --output reduced.parquet
+  fairpca fit people.csv --sensitive race --n-components 5 \
+      --max-extra-loss 0.01 --json
+  fairpca fit people.csv --sensitive sex --n-components 5 \
+      --measure share_lost --bound 0.5
+  fairpca fit people.csv --sensitive race --n-components 5 \
+      --criterion equal""",
+    "front": r"""
+  fairpca front people.csv --sensitive sex --n-components 5
+  fairpca front people.csv --sensitive race --n-components 5 \
+      --index 20 --model people.fairpca --output reduced.csv
+  fairpca front people.csv --sensitive race --n-components 5 \
+      --criterion equal --index 30""",
+    "report": r"""
+  fairpca report people.csv --sensitive sex --n-components 5 \
+      --report people.html
+  fairpca report people.parquet --sensitive sex --sensitive race \
+      --n-components 0.9 --target income --report people.html \
+      --title "Who pays?"
+  fairpca report people.csv --sensitive race --n-components 5 \
+      --measure share_kept --report people.html""",
+    "transform": r"""
+  fairpca transform new.csv --model people.fairpca --output reduced.csv
+  fairpca transform new.parquet --model people.fairpca --carry id \
+      --output reduced.arrow""",
 }
-"""The lines shown below the help of each command."""
+"""The examples below the help of the program, and of each command."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +157,7 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
         if asked.baseline == "training":
             with refusing():
                 baselines_of(loaded.fair_pca)
-        prepared = _prepared.prepare_with_model(table, preparation, how, choices.folds)
+        prepared = _prepared.prepare_with_model(table, preparation, how, folds=choices.folds)
         chosen = {"baseline": asked.baseline, "n_resamples": asked.resamples}
         audited = _fitting.audit_prepared(prepared, loaded.reduction, **chosen)
         # Nothing is fitted to rows that are compared with those of the training.
@@ -267,22 +280,8 @@ class PointOptions:
         "Choose a point by its number; negative ones count from the fairest.",
         metavar="I",
     )
-    extra_loss: float | None = option(
-        None,
-        "Choose the fairest point that loses no more than this share beyond the first: 0.01 is one "
-        "per cent more.",
-        metavar="SHARE",
-        names=["--max-extra-loss"],
-    )
 
-    @refusing()
     def __post_init__(self) -> None:
-        from fairpca.validation import check_number
-
-        if self.index is not None and self.extra_loss is not None:
-            raise BadInputError("choose a point by one of --index and --max-extra-loss, not both.")
-        if self.extra_loss is not None:
-            check_number("--max-extra-loss", self.extra_loss, least=0.0)
         if not -self.points <= (self.index or 0) < self.points:
             raise BadInputError(
                 f"--index must be between {-self.points} and {self.points - 1} for {self.points} "
@@ -350,9 +349,6 @@ def front(
 
 def _chosen(front: ParetoFront, wanted: PointOptions, needed: bool) -> int | None:
     """The number of the point; without a wish the fairest if one is needed, else None."""
-    if wanted.extra_loss is not None:
-        with refusing():
-            return front.select(max_extra_loss=wanted.extra_loss)
     if wanted.index is None:
         return len(front) - 1 if needed else None
     if not -len(front) <= wanted.index < len(front):
@@ -459,7 +455,7 @@ def transform(
     assert files.output is not None  # which is required
     files.check(table, model)
     fitted, preparation = _prepared.read_model(model)
-    opened = _prepared.open_with_model(table, preparation, how, files.carry)
+    opened = _prepared.prepare_with_model(table, preparation, how, carry=files.carry, read=False)
     n_rows = _prepared.reduce_table(opened, fitted.reduction, files.carry, files.output)
     r = fitted.fair_pca.n_components_
     show(

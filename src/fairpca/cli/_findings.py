@@ -9,15 +9,12 @@ from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca._linalg.types import Array
 from fairpca.cli._options import OutputOptions
 from fairpca.cli._prepared import PreparedTable, reduce_table
-from fairpca.cli._terminal import Heading, written
+from fairpca.cli._terminal import Heading, in_options, written
 from fairpca.inspection.pareto_front import shown_measures
 from fairpca.measures import BY_NOUN
 from fairpca.model_file import write_model
 from fairpca.tables.columns import quoted
-from fairpca.text import WHERE_ALL_ARE, TextTable, short_texts
-
-_MOST_SHOWN = 5
-"""How many columns of a kind are named."""
+from fairpca.text import MOST_NAMES, TextTable, short_texts
 
 
 def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
@@ -44,7 +41,7 @@ def columns_sentence(prepared: PreparedTable) -> str:
         names = [outcome.name for outcome in by_kind.get(kind, ())]
         said += [f"{word}: {quoted(names)}"] if names else []
     noted = [outcome for outcome in outcomes if outcome.note]
-    shown = [f"{quoted([o.name])}: {o.note}" for o in noted[:_MOST_SHOWN]]
+    shown = [f"{quoted([o.name])}: {o.note}" for o in noted[:MOST_NAMES]]
     more, n_dropped = len(noted) - len(shown), prepared.table.n_dropped
     lines = [f"Columns: {'; '.join(said)}.", *shown]
     if more:
@@ -124,12 +121,6 @@ def _compared(prepared: PreparedTable, table: GroupTable, loss: float) -> str:
     return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
 
 
-def in_options(text: str) -> str:
-    """The library's words with the program's own for what can be chosen."""
-    text = text.replace(WHERE_ALL_ARE, "--json has all")
-    return text.replace("criterion='minmax'", "--criterion minmax")
-
-
 def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
     """What was read, for JSON."""
     return {
@@ -137,7 +128,7 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "columns": [column.name for column in prepared.preparation.columns],
         "prepared_columns": list(prepared.preparation.feature_names),
         "outcomes": [asdict(outcome) for outcome in prepared.outcomes],
-        "rows_left_out": prepared.table.n_dropped + prepared.table.n_unkept,
+        "rows_left_out": prepared.table.n_dropped + prepared.table.n_unlabelled,
         "added_by_auto": prepared.added,
         "problems": list(prepared.problems),
     }

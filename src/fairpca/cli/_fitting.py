@@ -4,7 +4,6 @@ import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas
 
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, changed
-from fairpca.cli._prepared import STDIN, PreparedTable, row_weights
+from fairpca.cli._prepared import PreparedTable, row_weights
 from fairpca.cli._terminal import refusing, show_warning, stage
 from fairpca.fair_pca import baselines_of
 from fairpca.inspection.audit import Auditor, squared_errors
@@ -46,8 +45,14 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
             if limits
             else "exact",
         )
-        listener = partial(_tell_step, progress, doing)
-        fair.fit_data(prepared.grouped_data(reduce_wide=True), listener)
+
+        def tell(
+            done: int, total: int, bound: float | None = None, value: float | None = None
+        ) -> None:
+            found = f", best {value:.5g}, none below {bound:.5g}" if value is not None else ""
+            progress(f"{doing}{found}: step", done, total)
+
+        fair.fit_data(prepared.grouped_data(reduce_wide=True), tell)
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
         if str(warning.message) != str(fair.certificate_):
@@ -94,7 +99,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     r = reduction.n_components_
     auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
-    columns = [*options.sensitive, *([options.weights] if options.weights else [])]
+    columns = [*options.sensitive, *options.weighted]
     for batch, rows in prepared.batches("auditing the model", columns):
         labelled = prepared.regrouping.labelled(batch)
         groups = label_groups(labelled, options.sensitive, options.missing_labels)
@@ -133,11 +138,6 @@ def report_on(
     chosen = {**changed(prepared.options), "n_components": n_components, **changed(choices)}
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
     front = f"fairpca front {shlex.quote(table.name)} {typed_options(chosen)}"
-    regrouping = prepared.regrouping
-    n = len(regrouping.changes)
-    # What small margins have in common are not groups that can be counted.
-    one = "in a group" if n == 1 else f"in {n:,} groups"
-    one = one if prepared.options.grouping == "intersections" else "in groups"
     with stage("making the report") as progress, refusing():
         made = make_report(
             rows,
@@ -148,13 +148,11 @@ def report_on(
             groups=prepared.options.grouping,
             missing_labels=prepared.options.missing_labels,
             solver=ExactSolver(gap=choices.gap, time_limit=choices.time_limit),
-            data_name=None if table == STDIN else table.name,
+            data_name=table.name,
             columns=prepared.outcomes,
             left_out={
                 "with missing values": prepared.table.n_dropped,
-                "without a label": prepared.n_unlabelled,
-                f"{one} of fewer than {prepared.options.min_rows} rows": regrouping.n_rows
-                * regrouping.drops,
+                "without a label": prepared.table.n_unlabelled,
             },
             progress=progress,
             **shown,
@@ -166,19 +164,6 @@ def report_on(
         code=f"{again}\n\n# the subspace at the slider, as a model to keep\n"
         f"{front} --points {N_POINTS} --index {{point}} --model model.fairpca",
     )
-
-
-def _tell_step(
-    progress: Any,
-    doing: str,
-    done: int,
-    total: int,
-    bound: float | None = None,
-    value: float | None = None,
-) -> None:
-    """Say how far a solver is: the step, and the best found so far with what bounds it."""
-    found = f", best {value:.5g}, none below {bound:.5g}" if value is not None else ""
-    progress(f"{doing}{found}: step", done, total)
 
 
 def _without_folder(argument: str) -> str:

@@ -14,7 +14,6 @@ from fairpca.choices import (
     CRITERIA,
     FRONTS,
     GROUPINGS,
-    IMPUTATIONS,
     MEASURES,
     MIN_ROWS,
     MISSING_LABELS,
@@ -39,9 +38,8 @@ Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help=f"A file that ends in {', '.join(READABLE)}; - is the standard input. Columns that "
-        "cannot be meant, such as dates, keys of the rows and numbers with a slip, are refused "
-        "with what to do about them.",
+        help=f"A file that ends in {', '.join(READABLE)}. Columns that cannot be meant, such as "
+        "dates, keys of the rows and numbers with a slip, are refused with what to do about them.",
     ),
 ]
 DIMENSION_TEXT = (
@@ -268,12 +266,10 @@ class TableOptions:
         "zeros in front as codes have; repeatable.",
         metavar="COLUMN",
     )
-    impute: str = option(
-        "",
-        "Fill in missing and infinite numbers, here and in tables that a model is used on; "
-        "missing text becomes the most frequent one. So that no single person's number is "
-        "kept, the median is the mean of the --min-rows middle ones.",
-        IMPUTATIONS,
+    impute: bool = option(
+        False,
+        "Fill in missing and infinite numbers with the column's mean, and missing text with the "
+        "most frequent one, here and in tables that a model is used on.",
     )
     min_rows: int = option(
         MIN_ROWS,
@@ -283,8 +279,8 @@ class TableOptions:
     )
     small_groups: str = option(
         "",
-        "Refuse groups with fewer rows than --min-rows (error), make them one group, leave them "
-        "out, or keep them. Without it they are refused where a model or a report is written, and "
+        "Refuse groups with fewer rows than --min-rows (error), make them one group, or keep "
+        "them. Without it they are refused where a model or a report is written, and "
         "kept elsewhere.",
         SMALL_GROUPS,
     )
@@ -322,7 +318,12 @@ class TableOptions:
     @property
     def unused(self) -> tuple[str, ...]:
         """The columns that are left out."""
-        return (*self.target, *self.drop, *([self.weights] if self.weights else []))
+        return (*self.target, *self.drop, *self.weighted)
+
+    @property
+    def weighted(self) -> tuple[str, ...]:
+        """The column of weights, if there is one."""
+        return (self.weights,) if self.weights else ()
 
     @property
     def grouping(self) -> str:
@@ -400,10 +401,9 @@ def _parameter(one: Field[Any], type_: Any, required: bool) -> Parameter:
         how.setdefault("metavar", "|".join(words))
     elif default == ():
         type_, default = list[str], []
-    names = [f"--{one.name.replace('_', '-')}"]
     return Parameter(
         one.name,
         Parameter.KEYWORD_ONLY,
         default=Parameter.empty if required else default,
-        annotation=Annotated[type_, typer.Option(*how.pop("names", names), **how)],
+        annotation=Annotated[type_, typer.Option(f"--{one.name.replace('_', '-')}", **how)],
     )

@@ -1,16 +1,13 @@
 """From what the user typed as TABLE to prepared columns and groups, and to the reduced table."""
 
 import codecs
-import os
-import shutil
-import sys
-import tempfile
 import warnings
-import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow
@@ -53,15 +50,11 @@ from fairpca.tables.preparation import (
     missing_error,
     notes_on,
 )
-from fairpca.tables.reading import CsvRules, Table
+from fairpca.tables.reading import CsvRules, OtherTypeError, Table
 from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
-STDIN = Path("-")
-"""What stands for the standard input in the place of a file."""
-
-_MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
-_GZIP = b"\x1f\x8b"
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +91,6 @@ class PreparedTable:
         if self.options.weights:
             notes[self.options.weights] = ["the weights of the rows"]
         return self.preparation.outcomes(self.tally, {**notes, **self.notes})
-
-    @property
-    def n_unlabelled(self) -> int:
-        """How many rows are left out because they have no label."""
-        small = self.regrouping
-        return self.table.n_unkept - (small.n_rows if small.drops else 0)
 
     def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
@@ -169,25 +156,19 @@ def prepare_table(
     to `n_components` columns.
     """
 
-    def learned(file: Path, tried: TableOptions) -> PreparedTable:
-        named = {*tried.sensitive, *tried.unused, *carry, *tried.as_text, *tried.as_number}
-        table = _open(file, tried, named, {*tried.sensitive}, whole=keeps == "report")
+    def opened(tried: TableOptions) -> Table:
+        return _open(path, tried, {*tried.sensitive}, whole=keeps == "report")
+
+    def learned(table: Table, tried: TableOptions) -> PreparedTable:
         require_columns(table.names, carry)
         how = {name: getattr(tried, name) for name in _LEARNED}
         how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
         learner = PreparationLearner(table.names, **how)
-        entering = ((name, first) for name, first in table.repeated.items() if name in learner.used)
-        copies = [name for name, first in entering if first not in tried.drop]
-        if copies:
-            raise TableError(
-                f"Columns have the name of another: {quoted(copies)}, as they are called here",
-                "give each a name of its own, or leave them out",
-                drop=tuple(copies),
-            )
-        weights = [tried.weights] if tried.weights else []
-        complete = [*learner.used, *weights] if tried.drop_missing else ()
-        needed = [*learner.used, *tried.sensitive, *weights, *carry]
-        table.need(list(dict.fromkeys(needed)), complete)
+        if tried.drop_missing:
+            table.complete = [*learner.used, *tried.weighted]
+        table.needed = list(
+            dict.fromkeys([*learner.used, *tried.sensitive, *tried.weighted, *carry])
+        )
 
         errors: list[TableError] = []
         regrouping = Regrouping(())
@@ -203,7 +184,7 @@ def prepare_table(
             errors = [error, *error.also, *errors]
         refuse(errors)
         prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
-        prepared = _gathered(replace(prepared, notes=learner.notes(found)))
+        prepared = _gathered(replace(prepared, notes=learner.notes(found)), carry)
         if prepared.n_rows < 2:
             raise BadInputError("the table has one row: a fair subspace needs at least two.")
         if n_components > len(prepared.preparation.means):
@@ -213,7 +194,7 @@ def prepare_table(
             )
         return prepared
 
-    return _settled(path, options, learned)
+    return _settled(options, opened, learned)
 
 
 _LEARNED = (
@@ -224,73 +205,71 @@ _LEARNED = (
 
 
 def prepare_with_model(
-    path: Path, preparation: Preparation, options: TableOptions, folds: str | None = None
+    path: Path,
+    preparation: Preparation,
+    options: TableOptions,
+    *,
+    carry: Sequence[str] = (),
+    folds: str | None = None,
+    read: bool = True,
 ) -> PreparedTable:
-    """Prepare a new table as that of a model was."""
+    """Prepare a new table as that of a model was; `read` says whether its rows are read already."""
 
-    def prepared(file: Path, tried: TableOptions) -> PreparedTable:
-        weights = [tried.weights] if tried.weights else []
-        opened = _open_for(file, preparation, tried, [*tried.sensitive, *weights])
+    def opened(tried: TableOptions) -> Table:
+        needed = [column.name for column in preparation.columns]
+        texts = {*preparation.text_columns}
+        text = {*preparation.sensitive, *tried.sensitive} - {*needed}
+        table = _open(path, tried, text | texts, as_text=texts)
+        others = [*carry, *tried.sensitive, *tried.weighted]
+        require_columns(table.names, [*others, *tried.unused])
+        unused = {*tried.unused, *(name for name in others if name not in needed)}
+        preparation.check_names([name for name in table.names if name not in unused])
+        table.needed = list(dict.fromkeys([*needed, *others]))
+        table.complete = needed if tried.drop_missing else ()
+        return table
 
-        regrouping = _regrouped(opened.table, tried, "keep")
-        return _gathered(replace(opened, regrouping=regrouping, folds=folds))
+    def prepared(table: Table, tried: TableOptions) -> PreparedTable:
+        found = PreparedTable(table, preparation, tried, folds=folds)
+        if not read:
+            return found
+        return _gathered(replace(found, regrouping=_regrouped(table, tried, "keep")))
 
-    return _settled(path, options, prepared)
-
-
-def open_with_model(
-    path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
-) -> PreparedTable:
-    """The same, of which nothing is read yet; `others` are further columns that will be needed."""
-    return _settled(path, options, lambda file, tried: _open_for(file, preparation, tried, others))
+    return _settled(options, opened, prepared)
 
 
-def _open_for(
-    path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
-) -> PreparedTable:
-    needed = [column.name for column in preparation.columns]
-    texts = {*preparation.text_columns}
-    text = {*preparation.sensitive, *options.sensitive} - {*needed}
-    named = {*needed, *preparation.ignored, *others, *options.unused}
-    table = _open(path, options, named, text | texts, as_text=texts)
-    require_columns(table.names, [*others, *options.unused])
-    unused = {*options.unused, *(name for name in others if name not in needed)}
-    preparation.check_names([name for name in table.names if name not in unused])
-    table.need(list(dict.fromkeys([*needed, *others])), needed if options.drop_missing else ())
-    return PreparedTable(table, preparation, options)
+def until_types_hold(work: Callable[[], Result]) -> Result:
+    """What the work on a table gives, which begins again when the type of a column changes."""
+    while True:
+        with suppress(OtherTypeError):
+            return work()
 
 
 def _settled(
-    path: Path, options: TableOptions, attempt: Callable[[Path, TableOptions], PreparedTable]
+    options: TableOptions,
+    opened: Callable[[TableOptions], Table],
+    prepared_from: Callable[[Table, TableOptions], PreparedTable],
 ) -> PreparedTable:
-    """What an attempt makes of a table, once nothing is wrong with it.
+    """What a table that is opened becomes, once nothing is wrong with it.
 
     Where the table is refused, the options that help are added, and it is tried again. So all that
     is wrong is known, and what makes the table run has been tried. `--auto` goes on with it.
     """
-    file = path if path != STDIN else _spooled()
     errors: list[Exception] = []
     tried, caught = options, []
-    try:
-        while True:
-            try:
-                with warnings.catch_warnings(record=True, action="always") as caught:
-                    prepared = attempt(file, tried)
-                break
-            except (ValueError, ImportError, BadInputError) as error:
-                errors += [error, *getattr(error, "also", ())]
-                more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
-                if more == tried:
-                    raise refusal(errors, sure=False) from error
-                tried = more
-        if errors and not options.auto:
-            raise refusal(errors)
-    except BaseException:
-        if path == STDIN:
-            file.unlink()
-        raise
-    if path == STDIN:
-        weakref.finalize(prepared.table, os.unlink, file)
+    while True:
+        try:
+            table = opened(tried)
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                prepared = until_types_hold(partial(prepared_from, table, tried))
+            break
+        except (ValueError, ImportError, BadInputError) as error:
+            errors += [error, *getattr(error, "also", ())]
+            more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
+            if more == tried:
+                raise refusal(errors, sure=False) from error
+            tried = more
+    if errors and not options.auto:
+        raise refusal(errors)
     for warning in caught:
         show_warning(warning.message, warning.category)
     if not errors:
@@ -303,44 +282,24 @@ def _settled(
 def _open(
     path: Path,
     options: TableOptions,
-    names: set[str],
     text: set[str],
     *,
-    as_text: set[str] = frozenset(),  # type: ignore[assignment]
+    as_text: Set[str] = frozenset(),
     whole: bool = False,
 ) -> Table:
-    """Open the file of a table; columns of `names` are called so with all their white space."""
     if not path.exists():
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
         raise BadInputError(f"{str(path)!r} is a folder, not a file.")
     check_suffix(path, READABLE)
     encoding, missing = codecs.lookup(options.encoding).name, tuple(options.missing_values)
-    is_spooled = path.name.startswith(_SPOOLED)
     return Table(
         path,
         text={*text, *as_text, *options.as_text},
         as_text={*as_text, *options.as_text},
         in_memory=True if whole else False if options.stream else None,
-        rules=CsvRules(options.sep, options.decimal, encoding, missing, frozenset(names), True),
-        title="standard input" if is_spooled else "",
+        rules=CsvRules(options.sep, options.decimal, encoding, missing),
     )
-
-
-_SPOOLED = "fairpca-stdin-"
-
-
-def _spooled() -> Path:
-    """The standard input as a file, since a table is read more than once."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise BadInputError("there is no table on the standard input: pipe one in, or name a file.")
-    source = sys.stdin.buffer
-    head = source.read(8)
-    suffix = ".csv.gz" if head.startswith(_GZIP) else _MAGIC.get(head[:4], ".csv")
-    with tempfile.NamedTemporaryFile(prefix=_SPOOLED, suffix=suffix, delete=False) as file:
-        file.write(head)
-        shutil.copyfileobj(source, file)
-    return Path(file.name)
 
 
 def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
@@ -354,12 +313,15 @@ def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
     )
 
 
-def _gathered(prepared: PreparedTable) -> PreparedTable:
-    """The prepared rows of a table in memory, or the moments of one that is read in batches."""
+def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTable:
+    """The prepared rows of a table in memory, or the moments of one that is read in batches.
+
+    The columns that are carried over are read so that their types are known.
+    """
     table, options = prepared.table, prepared.options
-    names, weighted = list(options.sensitive), [options.weights] if options.weights else []
-    n_rows, total = 0, MomentSum()
-    for batch, rows in prepared.batches("preparing the columns", [*names, *weighted]):
+    names, n_rows, total = list(options.sensitive), 0, MomentSum()
+    columns = [*names, *options.weighted, *carry]
+    for batch, rows in prepared.batches("preparing the columns", columns):
         n_rows += len(rows)
         labelled = prepared.regrouping.labelled(batch)
         weights = row_weights(batch, options.weights) if options.weights else None
@@ -376,7 +338,7 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
         check_number_of_groups(total.n_groups)
     if prepared.regrouping.said:
         warn_user(prepared.regrouping.said)
-    warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
+    warn_of_dropped(table.n_unlabelled, n_rows + table.n_unlabelled)
     if table.in_memory:
         return prepared
     if not total.n_groups:
@@ -426,7 +388,7 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
             yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
     carried = list(dict.fromkeys(carry))
-    n_rows = write_batches(reduced(), path)
+    n_rows = until_types_hold(lambda: write_batches(reduced(), path))
     written.append(path)
     return n_rows
 

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fairpca.exceptions import FairnessWarning
-from fairpca.text import WIDTH, Line, TextTable, left_to_right, listed, printable, wrapped
+from fairpca.text import (
+    WHERE_ALL_ARE,
+    WIDTH,
+    Line,
+    TextTable,
+    left_to_right,
+    listed,
+    printable,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +72,7 @@ def refusing() -> Iterator[None]:
     except (ValueError, ImportError) as error:
         if hasattr(error, "fix"):
             raise refusal([error]) from error
-        raise BadInputError(" ".join(_in_options(str(error)).split())) from error
+        raise BadInputError(" ".join(in_options(str(error)).split())) from error
 
 
 def refusal(errors: Sequence[Any], sure: bool = True) -> BadInputError:
@@ -75,7 +84,7 @@ def refusal(errors: Sequence[Any], sure: bool = True) -> BadInputError:
 
     every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
     said = (getattr(each, "in_options", str(each)) for each in every)
-    lines = [_in_options(sentence).replace("\n", " ") for sentence in said]
+    lines = [in_options(sentence).replace("\n", " ") for sentence in said]
     fix = merged(getattr(each, "fix", {}) for each in every)
     if fix:
         lines.append(f"{'add' if sure else 'then add'}: {typed_options(fix)}")
@@ -90,25 +99,6 @@ def merged(fixes: Iterable[dict[str, Any]]) -> dict[str, Any]:
             both = (*found.get(name, ()), *value) if isinstance(value, tuple) else value
             found[name] = tuple(dict.fromkeys(both)) if isinstance(value, tuple) else both
     return found
-
-
-def say(part: TextTable | str) -> None:
-    """Print a table, a heading, or lines of a result."""
-    console = _console(sys.stdout)
-    if isinstance(part, TextTable):
-        lines = part.lines(console.width if console else WIDTH)
-    else:
-        style = "head" if isinstance(part, Heading) else ""
-        lines = [((line, style),) for line in _lines(part, console)]
-    with to_stdout():
-        _print(lines, sys.stdout, console)
-
-
-def say_json(result: dict[str, Any]) -> None:
-    """Print a result as JSON, in ASCII."""
-    text = json.dumps(_finite(result), indent=2, allow_nan=False)
-    with to_stdout():
-        print(text)
 
 
 @contextmanager
@@ -127,16 +117,27 @@ def show(
     words: Callable[[], Iterable[TextTable | str]],
     **files: Path | None,
 ) -> None:
-    """Print a result, as JSON or in words, and the files that were written."""
+    """Print a result, as JSON in ASCII or in words, and the files that were written."""
     if as_json:
         paths = {name: None if path is None else str(path) for name, path in files.items()}
-        say_json(data() | paths | {"warnings": warned})
+        result = _finite(data() | paths | {"warnings": warned})
+        with to_stdout():
+            print(json.dumps(result, indent=2, allow_nan=False))
         return
-    for part in words():
-        say(part)
-    for name, path in files.items():
-        if path is not None:
-            say(f"{'Report' if name == 'report' else 'Written'}: {path}")
+    console = _console(sys.stdout)
+    written_files = [
+        f"{'Report' if name == 'report' else 'Written'}: {path}"
+        for name, path in files.items()
+        if path is not None
+    ]
+    for part in [*words(), *written_files]:
+        if isinstance(part, TextTable):
+            lines = part.lines(console.width if console else WIDTH)
+        else:
+            style = "head" if isinstance(part, Heading) else ""
+            lines = [((line, style),) for line in _lines(part, console)]
+        with to_stdout():
+            _print(lines, sys.stdout, console)
 
 
 def complain(message: str, style: str = "") -> None:
@@ -153,7 +154,7 @@ def complain(message: str, style: str = "") -> None:
 def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print the library's own warnings in one line; those of others are for programmers."""
     if issubclass(category, FairnessWarning):
-        text = " ".join(_in_options(str(message)).split())
+        text = " ".join(in_options(str(message)).split())
         warned.append(text)
         complain(f"warning: {text}", "warning")
 
@@ -234,8 +235,10 @@ def _cropped(text: str) -> "Text":
     return Text(f"fairpca: {printable(text)}", no_wrap=True, overflow="crop")
 
 
-def _in_options(message: str) -> str:
-    """What the library says of a parameter as said of the option, which is what the user typed."""
+def in_options(message: str) -> str:
+    """What the library says of parameters as said of options, which are what the user typed."""
+    message = message.replace(WHERE_ALL_ARE, "--json has all")
+    message = message.replace("criterion='minmax'", "--criterion minmax")
     message = re.sub(r"^sensitive_features\b", "--sensitive", message)
     name = re.match(r"(?:tolerance|standard_errors|n_resamples)\b", message)
     return message if name is None else f"--{name[0].replace('_', '-')}{message[name.end() :]}"
@@ -253,17 +256,6 @@ def _finite(value: Any) -> Any:
 
 MODEL, REPORT = (".fairpca",), (".html",)
 """How files of models and of reports end."""
-
-_ELSEWHERE = {
-    'a spreadsheet: save its sheet as "CSV UTF-8" and name that file': (
-        *(".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"),
-    ),
-    "a file of another program: export it as CSV and name that file": (
-        *(".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".rds", ".rdata", ".mat", ".json"),
-    ),
-    "an archive: unpack it and name the table in it": (".zip",),
-}
-"""What people have tables in, and how a table comes out of it."""
 
 
 def check_destination(
@@ -301,12 +293,8 @@ def check_suffix(path: Path, known: Sequence[str]) -> None:
     """Refuse a file that does not end in one of these."""
     if path.name.lower().endswith(tuple(known)):
         return
-    is_table = ".csv.gz" in known
-    for what, suffixes in _ELSEWHERE.items() if is_table else ():
-        if path.suffix.lower() in suffixes:
-            raise BadInputError(f"{str(path)!r} is {what}.")
-    more = ": rename it, or, if it is a table of text, pipe it in with - in place of its name"
-    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more * is_table}.")
+    more = ": export files of other programs as CSV" if ".csv.gz" in known else ""
+    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more}.")
 
 
 def failure(error: OSError, verb: str = "use", path: object = None) -> str:

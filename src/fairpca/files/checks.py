@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairpca.text import short_text
 
@@ -63,27 +62,3 @@ def checked_texts(
     require(twice is None, f"of its {what}, {quoted(twice)} is there twice")
     require(n is None or len(value) == n, f"the number of its {what} is {len(value)}, not {n}")
     return tuple(value)
-
-
-def checked_whole(value: Any, what: str, least: int) -> int:
-    """A whole number that is not below the least; True and 1.0 are none."""
-    good = type(value) is int and least <= value <= MOST_ROWS
-    require(good, f"its {what} is {quoted(value)}, which is no whole number from {least} on")
-    return int(value)
-
-
-def check_finite(array: NDArray[np.float64], what: str) -> None:
-    """Refuse an array with a number that is missing or infinite."""
-    require(np.isfinite(array).all(), f"its {what} are not all finite numbers")
-
-
-def check_positive(array: NDArray[np.float64], what: str) -> None:
-    """Refuse an array unless all its numbers are positive and finite."""
-    good = np.isfinite(array) & (array > 0.0)
-    require(good.all(), f"its {what} are not all positive finite numbers")
-
-
-def check_counts(counts: NDArray[np.int64], what: str) -> None:
-    """Refuse numbers of rows unless all can be."""
-    possible = ((counts >= 1) & (counts <= MOST_ROWS)).all()
-    require(possible, f"its {what} are not all from 1 on")

@@ -2,7 +2,7 @@
 
 `SCHEMA` says what is in them, beside what archives have (`fairpca.files.archive`). Labels of groups
 are texts, numbers and truth values as they are, intersections as lists, and dates, times, decimal
-numbers and folds as ``{kind: text}``.
+numbers and folds as ``{kind: text}``. Others become texts.
 """
 
 from __future__ import annotations
@@ -15,15 +15,10 @@ from scipy.linalg import lapack
 
 from fairpca._linalg.types import Array
 from fairpca.files.archive import FileFormat, shown_source
-from fairpca.files.checks import (
-    check_counts,
-    check_positive,
-    quoted,
-    require,
-    taking_for_damage,
-)
+from fairpca.files.checks import quoted, require, taking_for_damage
 from fairpca.files.schema import (
-    COUNTS,
+    POSITIVE,
+    ROWS,
     Optional,
     Values,
     labels,
@@ -87,9 +82,9 @@ def check_scatters(scatter: Array, mean: Array, weight: Array, called: list[str]
 
 SCHEMA = {
     "mean": Values("kd"),
-    "count": Values("k", check_counts, COUNTS),
-    "weight": Values("k", check_positive),
-    "weight_squares": Optional(Values("k", check_positive)),
+    "count": ROWS,
+    "weight": Values("k", POSITIVE),
+    "weight_squares": Optional(Values("k", POSITIVE)),
     "scatter": Values("kdd"),
     "labels": labels,
     # As in a data frame, two columns may have the same name.

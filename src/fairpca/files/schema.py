@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from fairpca.files.checks import (
-    check_finite,
+    MOST_ROWS,
     checked_texts,
-    checked_whole,
     quoted,
     require,
 )
@@ -35,6 +34,9 @@ Sizes = dict[str, int]
 FLOATS, COUNTS = "<f8", "<i8"
 """Types of arrays in files."""
 
+POSITIVE = math.ulp(0.0)
+"""The least positive number."""
+
 Kind = Callable[[Any, str, Sizes], Any]
 
 
@@ -46,15 +48,19 @@ class Values:
     ----------
     axes : str
         A letter for each axis, which is as long as others of that letter.
-    check : callable, default=check_finite
-        Refuses numbers that cannot be.
+    least, most : float, default=-inf, inf
+        Between which its numbers are; all are finite.
     type_ : str, default=FLOATS
         The type of its numbers.
+    check : callable, default=None
+        Refuses what else cannot be.
     """
 
     axes: str
-    check: Callable[[Any, str], None] = check_finite
+    least: float = -math.inf
+    most: float = math.inf
     type_: str = FLOATS
+    check: Callable[[Any, str], None] | None = None
 
     def checked(self, array: Any, what: str, sizes: Sizes) -> Any:
         """The array, if it is there and can be what it should be."""
@@ -65,8 +71,15 @@ class Values:
         for axis, n in zip(self.axes, array.shape, strict=True):
             fits = n == sizes.setdefault(axis, n)
             require(fits, f"its array {what} is of another shape than the rest of it")
-        self.check(array, f"numbers of {what}")
+        inside = np.isfinite(array) & (array >= self.least) & (array <= self.most)
+        require(inside.all(), f"its numbers of {what} are not all finite and in their range")
+        if self.check is not None:
+            self.check(array, what)
         return array
+
+
+ROWS = Values("k", 1, MOST_ROWS, COUNTS)
+"""Numbers of rows of k groups."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +114,14 @@ def flag(value: Any, what: str, sizes: Sizes) -> bool:
 
 
 def whole(least: int) -> Kind:
-    """A whole number that is not below the least."""
-    return lambda value, what, sizes: checked_whole(value, what, least)
+    """A whole number that is not below the least; True and 1.0 are none."""
+
+    def check(value: Any, what: str, sizes: Sizes) -> int:
+        good = type(value) is int and least <= value <= MOST_ROWS
+        require(good, f"its {what} is {quoted(value)}, which is no whole number from {least} on")
+        return int(value)
+
+    return check
 
 
 def number(value: Any, what: str, sizes: Sizes) -> float:
@@ -120,8 +139,10 @@ def finite(value: Any, what: str, sizes: Sizes) -> float:
 
 
 def labels(value: Any, what: str, sizes: Sizes) -> tuple[Hashable, ...]:
-    """Labels, one for each of k groups."""
-    found = checked_labels(value, "groups")
+    """Labels that a file can have, a different one for each of k groups."""
+    require(isinstance(value, list), "its groups are no list")
+    found = tuple(map(_checked_label, value))
+    require(len(set(found)) == len(found), "two of its groups have the same label")
     require(len(found) == sizes["k"], f"it has no labels for its {sizes['k']} groups")
     return found
 
@@ -191,14 +212,6 @@ _KINDS: tuple[tuple[str, type, Any], ...] = (
 """Labels that JSON does not have: what they are called, their type, and how text becomes one."""
 
 
-def checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
-    """The labels of a list, if they are what a file has and no two are the same."""
-    require(isinstance(stored, list), f"its {what} are no list")
-    labels = tuple(map(_checked_label, stored))
-    require(len(set(labels)) == len(labels), f"two of its {what} have the same label")
-    return labels
-
-
 def _checked_label(stored: Any) -> Hashable:
     parts = stored if isinstance(stored, list) else [stored]
     inside = any(isinstance(part, list) for part in parts) or not parts
@@ -214,7 +227,10 @@ def _checked_label(stored: Any) -> Hashable:
 
 
 def label_as_data(label: Any) -> Any:
-    """A label, or a list of labels, as JSON has it, from which it can be had back."""
+    """A label, or a list of labels, as JSON has it, from which it can be had back.
+
+    Labels of types that a file cannot keep, such as intervals, become texts.
+    """
     if isinstance(label, tuple | list):
         return [label_as_data(part) for part in label]
     value = label.item() if isinstance(label, np.generic) else label
@@ -225,10 +241,7 @@ def label_as_data(label: Any) -> Any:
     for kind, type_, _ in _KINDS:
         if isinstance(value, type_):
             return {kind: value.isoformat() if hasattr(value, "isoformat") else str(value)}
-    raise TypeError(
-        f"A group's label of the type {type(label).__name__} cannot be written to a file: make "
-        "texts or numbers of the sensitive features."
-    )
+    return str(value)
 
 
 def label_from_data(stored: Any) -> Hashable:

@@ -6,7 +6,6 @@ import numpy as np
 
 from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
-from fairpca.criteria import MinMax
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -60,7 +59,7 @@ def filled_notes(problem: Problem, shares: Array | None) -> tuple[str, ...]:
 
 
 def chance_notes(problem: Problem) -> tuple[str, ...]:
-    """A sentence where plain min-max acts on disparities with ordinary PCA that chance explains.
+    """A sentence where a criterion acts on disparities with ordinary PCA that chance explains.
 
     No subspace gives a group more than its disparity, whatever is measured. If all groups have the
     covariance of all rows, with eigenvalues l, and rows are normal, the own PCA of n_i of n rows is
@@ -69,8 +68,7 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     is above the mean of that sum by more than two standard deviations.
     """
     criterion, r, n = problem.criterion, problem.n_components, problem.moments.effective_count
-    plain = type(criterion) is MinMax and repr(criterion) == repr(MinMax(criterion.measure))
-    if not plain or problem.n_groups == 1 or r == problem.n_features:
+    if not criterion.adapts_to_chance or problem.n_groups == 1 or r == problem.n_features:
         return ()
     unit = problem.scale or 1.0  # products of variances as they are could overflow
     values = np.maximum(problem.total_eigenpairs[0], 0.0) / unit
@@ -84,8 +82,8 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     if (problem.disparities(problem.pca_basis) / unit > limits).any():
         return ()
     return (
-        "No group has a significant disparity with ordinary PCA, so criterion='minmax' adapts to "
-        "chance: use the default criterion, or PCA.",
+        f"No group has a significant disparity with ordinary PCA, so criterion={criterion.name!r} "
+        "adapts to chance: use the default criterion, or PCA.",
     )
 
 

@@ -36,7 +36,7 @@ from fairpca.groups import GROUPINGS, chosen_columns, named_columns, without_col
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.text import formatted, group_name, in_rows, joined, number_format
+from fairpca.text import formatted, group_name, in_rows, joined
 from fairpca.validation import (
     check_choice,
     check_flag,
@@ -410,7 +410,7 @@ class Auditor:
             baseline="rows" if self._known is None else "training",
             intervals=intervals,
             p_value=None if test is None else test.p_values,
-            notes=tuple(self._notes(loss - own, intervals, test)),
+            notes=tuple(self._notes(variance, intervals, test)),
         )
 
     def _intervals(self, loss: Array, own: Array, pca: Array) -> GroupIntervals:
@@ -440,9 +440,9 @@ class Auditor:
         )
 
     def _notes(
-        self, disparity: Array, intervals: GroupIntervals | None, test: PermutationTest | None
+        self, variance: Array, intervals: GroupIntervals | None, test: PermutationTest | None
     ) -> list[str]:
-        """What is to be said below the table."""
+        """Notes below the table."""
         notes, few = [], self._least_rows
         count = self._moments.count
         if self._known is not None:
@@ -467,28 +467,29 @@ class Auditor:
             notes += [] if column is None else [column]
         if intervals is None:
             return notes
-        if intervals.extremes is not None and intervals.difference is not None:
-            notes.append(self._of_difference(disparity, intervals.extremes, intervals.difference))
+        extremes, ends = intervals.extremes, intervals.difference
+        if extremes is not None and ends is not None:
+            notes.append(self._of_difference(extremes, ends, variance))
         small = [i for i in range(len(count)) if self._effective[i] < few]
         if small:
             notes.append(f"No interval is given for {self._listed(small)}: fewer than {few} rows.")
         return notes
 
     def _of_difference(
-        self, disparity: Array, extremes: tuple[int, int], ends: tuple[float, float]
+        self, extremes: tuple[int, int], ends: tuple[float, float], variance: Array
     ) -> str:
-        form = number_format([np.abs(ends), np.abs(disparity[list(extremes)])])
-        low, high = (formatted(end, form) for end in ends)
-        worst, best = (self._names[i] for i in extremes)
-        family = ", for all pairs of groups together" if len(disparity) > 2 else ""
+        """Whether the largest and the smallest disparity differ, in per cent of all variance."""
+        weight = self._moments.weight
+        whole = float(weight @ variance / weight.sum()) or 1.0
+        low, high = (formatted(100.0 * end / whole, ".2g") for end in ends)
+        pair = f"The disparities of {' and '.join(self._names[i] for i in extremes)}"
+        family = ", for all pairs of groups together" if len(variance) > 2 else ""
+        interval = f"of the variance of all rows (95 % interval{family})."
         if ends[0] > 0.0:
-            return (
-                f"The rows tell the disparities of {worst} and {best} apart: they differ by {low} "
-                f"to {high} (95 % interval{family})."
-            )
+            return f"{pair} differ significantly, by {low} to {high} % {interval}"
         return (
-            f"The rows cannot tell the disparities of {worst} and {best} apart: their difference "
-            f"may be anything from {low} to {high} (95 % interval{family})."
+            f"{pair} do not differ significantly: their difference is between {low} and {high} % "
+            f"{interval}"
         )
 
     def _of_test(self, test: PermutationTest) -> list[str]:

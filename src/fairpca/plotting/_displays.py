@@ -21,9 +21,7 @@ from fairpca.plotting._style import (
     OWN_COLOR,
     PCA_COLOR,
     Display,
-    Style,
     plain_text,
-    styled,
     with_rows,
 )
 
@@ -89,9 +87,7 @@ class DisparityDisplay(Display):
     name: str | None = None
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, bar_kw: Style = None
-    ) -> DisparityDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> DisparityDisplay:
         """Draw what each group loses with a fitted `FairPCA`, alone or in a pipeline."""
         reduction = find_reduction(estimator, "DisparityDisplay", ("transform",)).reduction
         check_is_fitted(reduction)
@@ -100,17 +96,15 @@ class DisparityDisplay(Display):
                 f"{type(reduction).__name__} has no table of groups: draw what audit returns, "
                 "DisparityDisplay.from_table(audit(…))."
             )
-        return cls(reduction.group_table_, "fair PCA").plot(ax=ax, bar_kw=bar_kw)
+        return cls(reduction.group_table_, "fair PCA").plot(ax=ax)
 
     @classmethod
-    def from_table(
-        cls, table: GroupTable, *, ax: Any = None, bar_kw: Style = None
-    ) -> DisparityDisplay:
+    def from_table(cls, table: GroupTable, *, ax: Any = None) -> DisparityDisplay:
         """Draw a table, such as `audit` returns."""
-        return cls(table).plot(ax=ax, bar_kw=bar_kw)
+        return cls(table).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None, bar_kw: Style = None) -> DisparityDisplay:
-        """Draw two bars for each group; `bar_kw` goes to matplotlib's ``barh``."""
+    def plot(self, *, ax: Any = None) -> DisparityDisplay:
+        """Draw two bars for each group."""
         table = self.table
         ax = self._on(ax, height=1.2 + 0.6 * len(table.labels))
         places = np.arange(len(table.labels))
@@ -119,8 +113,7 @@ class DisparityDisplay(Display):
             (0.2, table.disparity, FAIR_COLOR, self.name or table.name),
         ):
             shares = 100.0 * table.share_of(values)
-            defaults = {"height": 0.38, "color": color, "label": name}
-            ax.barh(places + shift, shares, **styled("Rectangle", defaults, bar_kw))
+            ax.barh(places + shift, shares, height=0.38, color=color, label=name)
         pairs = zip(table.labels, table.count, strict=True)
         ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
         ax.set_ylim(len(places) - 0.4, -0.6)  # from above
@@ -166,12 +159,7 @@ class FrontDisplay(Display):
 
     @classmethod
     def from_front(
-        cls,
-        front: ParetoFront,
-        *,
-        chosen: int | None = None,
-        ax: Any = None,
-        line_kw: Style = None,
+        cls, front: ParetoFront, *, chosen: int | None = None, ax: Any = None
     ) -> FrontDisplay:
         """Draw a `ParetoFront`; what is kept is drawn without a minus sign.
 
@@ -191,18 +179,14 @@ class FrontDisplay(Display):
             name = f"largest difference in {measured.noun} between two groups"
             unit = unit.replace("% of its", "% of their")
         name = f"{name} ({unit})"
-        return cls(scale * levels, front.total_loss, chosen, name).plot(ax=ax, line_kw=line_kw)
+        return cls(scale * levels, front.total_loss, chosen, name).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None, line_kw: Style = None) -> FrontDisplay:
-        """Draw the points as a line; ordinary PCA and the fairest subspace are named.
-
-        `line_kw` goes to matplotlib's ``plot`` for the line.
-        """
+    def plot(self, *, ax: Any = None) -> FrontDisplay:
+        """Draw the points as a line; ordinary PCA and the fairest subspace are named."""
         ax = self._on(ax)
         levels, loss = np.asarray(self.unfairness, float), np.asarray(self.total_loss, float)
         extra = 100.0 * (loss - loss[0]) / (loss[0] if loss[0] > 0 else 1.0)
-        defaults = {"color": FAIR_COLOR, "marker": "."}
-        ax.plot(levels, extra, **styled("Line2D", defaults, line_kw))
+        ax.plot(levels, extra, color=FAIR_COLOR, marker=".")
         for place, color, marker, name in (
             (0, PCA_COLOR, "o", "ordinary PCA"),
             (len(levels) - 1, FAIR_COLOR, "s", "fairest subspace"),
@@ -256,14 +240,12 @@ class HeldOutLossDisplay(Display):
     losses: HeldOutLosses
 
     @classmethod
-    def from_losses(
-        cls, losses: HeldOutLosses, *, ax: Any = None, line_kw: Style = None
-    ) -> HeldOutLossDisplay:
+    def from_losses(cls, losses: HeldOutLosses, *, ax: Any = None) -> HeldOutLossDisplay:
         """Draw what `fairpca.metrics.held_out_losses` returns."""
-        return cls(losses).plot(ax=ax, line_kw=line_kw)
+        return cls(losses).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None, line_kw: Style = None) -> HeldOutLossDisplay:
-        """Draw two curves with intervals; `line_kw` goes to matplotlib's ``errorbar``."""
+    def plot(self, *, ax: Any = None) -> HeldOutLossDisplay:
+        """Draw two curves with intervals."""
         ax, losses = self._on(ax), self.losses
         scale, unit = 1.0, "squared units of X"
         if losses.relative:
@@ -277,13 +259,13 @@ class HeldOutLossDisplay(Display):
         ):
             worst_loss, (low, high) = scale * curve.worst, scale * np.array(curve.worst_interval)
             places = np.array(losses.dimensions) + shift
-            style = styled("Line2D", {"color": color, "label": name}, line_kw)
             ends = np.maximum([worst_loss - low, high - worst_loss], 0.0)
-            handles.append(ax.errorbar(places, worst_loss, yerr=ends, capsize=3, **style))
+            bars = {"yerr": ends, "capsize": 3, "color": color, "label": name}
+            handles.append(ax.errorbar(places, worst_loss, **bars))
             for group in np.unique(curve.worst_group).tolist():
                 here = curve.worst_group == group
                 marker = _MARKERS[group % len(_MARKERS)]
-                points = {"linestyle": "", "marker": marker, "color": style["color"]}
+                points = {"linestyle": "", "marker": marker, "color": color}
                 ax.plot(places[here], worst_loss[here], **points)
                 worst.add(group)
         for group in sorted(worst):  # what the markers mean, in the legend alone
@@ -335,14 +317,12 @@ class ComparisonDisplay(Display):
     comparison: Comparison
 
     @classmethod
-    def from_comparison(
-        cls, comparison: Comparison, *, ax: Any = None, point_kw: Style = None
-    ) -> ComparisonDisplay:
+    def from_comparison(cls, comparison: Comparison, *, ax: Any = None) -> ComparisonDisplay:
         """Draw what `fairpca.compare` returns."""
-        return cls(comparison).plot(ax=ax, point_kw=point_kw)
+        return cls(comparison).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None, point_kw: Style = None) -> ComparisonDisplay:
-        """Draw a row for each group; `point_kw` goes to matplotlib's ``errorbar``."""
+    def plot(self, *, ax: Any = None) -> ComparisonDisplay:
+        """Draw a row for each group."""
         found = self.comparison
         k, m = len(found.labels), len(found)
         step, half = _ROW / (m + 1), _ROW / 2
@@ -371,11 +351,16 @@ class ComparisonDisplay(Display):
             ax.errorbar(lost[method], where, xerr=reach, **bars)
             label = f"PCA, {r} components" if name == "PCA" else name
             for some, face in ((clear, color), (~clear, "white")):
-                defaults = {"color": color, "markerfacecolor": face, "clip_on": False}
-                style = styled("Line2D", {"linestyle": "", "marker": marker, **defaults}, point_kw)
-                # The legend shows the filled one.
-                kind = {"label": label if face == color else "_"}
-                ax.plot(lost[method][some], where[some], **{**kind, **style})
+                ax.plot(
+                    lost[method][some],
+                    where[some],
+                    linestyle="",
+                    marker=marker,
+                    color=color,
+                    markerfacecolor=face,
+                    clip_on=False,
+                    label=label if face == color else "_",  # the legend shows the filled one
+                )
         labels = zip([found.labels[i] for i in order], found.count[order].tolist(), strict=True)
         ax.set_yticks(places, [with_rows(*pair, found.group_names) for pair in labels])
         ax.set_ylim(k - 0.5, -0.5)  # from above

@@ -1,8 +1,8 @@
-"""What all displays share: colours, axes to draw on, keywords of matplotlib, legends and names."""
+"""What all displays share: colours, axes to draw on, legends and names."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,6 @@ from fairpca.text import group_name
 
 PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
 """One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""
-
-Style = Mapping[str, Any] | None
-"""Keywords of matplotlib, which replace those of a display."""
 
 _WIDTH = 7.5
 """Inches of a picture without its legend."""
@@ -55,14 +52,6 @@ class Display:
         legend = ax.legend(handles=handles, **beside)
         figure.draw_without_rendering()
         figure.set_figwidth(_WIDTH + legend.get_window_extent().width / figure.dpi)
-
-
-def styled(artist: str, defaults: dict[str, Any], given: Style) -> dict[str, Any]:
-    """Keywords for matplotlib: those given, under any of their names, replace the defaults."""
-    from matplotlib import cbook, lines, patches
-
-    kind = lines.Line2D if artist == "Line2D" else patches.Rectangle
-    return defaults | cbook.normalize_kwargs(dict(given or {}), kind)
 
 
 def plain_text(label: Hashable, names: Sequence[str] | None = None) -> str:

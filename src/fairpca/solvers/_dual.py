@@ -46,24 +46,16 @@ VALUE_ROUNDING = 1e-15
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
-_FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
-"""The same where evaluations are expensive and no barrier asks for small steps: without them and
-the smaller first mu it takes a tenth more of these."""
+_EXPENSIVE_FIRST_MU, _EXPENSIVE_MU_FACTOR = 0.008, 0.05
+"""The same where evaluations are expensive: a larger mu occupies more eigenvectors, each of which
+costs, and smaller steps take a fifth more of these."""
 
-_SMALL_STEP, _LARGEST_STEP = 0.8, 0.02
-"""Factor of mu from which no smaller steps are tried, and beyond which no larger ones."""
+_SMALL_STEP = 0.8
+"""Factor of mu from which no smaller steps are tried."""
 
 _NEAR = 3
 """Evaluations at one mu from which on solutions are extrapolated, without which it takes half as
 many more in many dimensions; always to look ahead takes a tenth more in few."""
-
-_FEW, _GROWTH = 2, 1.5
-"""The most evaluations at one mu after which larger steps are tried, and the power of the factor
-then."""
-
-_EXPENSIVE_FIRST_MU = 0.008
-"""Where mu begins where evaluations are expensive: a larger one occupies more eigenvectors, each of
-which costs."""
 
 _NEWTON_STEPS, _POLISHING_STEPS = 12, 5
 """The most steps at one mu, and of polishing, which converges quadratically or not."""
@@ -217,10 +209,10 @@ def maximise_dual(
     than the `slack` at a value seems to be missing.
     """
     search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
-    expensive = forms.d > EXPENSIVE
-    usual, factor = (_EXPENSIVE_FIRST_MU if expensive else _FIRST_MU), _MU_FACTOR
-    if expensive and not domain.bounded:
-        usual, factor = _FREE_FIRST_MU, _FREE_MU_FACTOR
+    usual, factor = _FIRST_MU, _MU_FACTOR
+    if forms.d > EXPENSIVE:
+        factor = _EXPENSIVE_MU_FACTOR
+        usual = _EXPENSIVE_FIRST_MU if domain.bounded else _FIRST_MU
     first_mu = usual if first_mu is None else first_mu
     smooth_at = None
     if not (at_end and search.polish_inside(domain.start)):
@@ -264,9 +256,8 @@ class _DualAscent:
         end.
         """
         unit, z = mu_unit(self.forms), self.domain.start
-        expensive = self.forms.d > EXPENSIVE
         known: list[tuple[Array, float]] = []
-        failed, far = False, False
+        far = False
         while True:
             before = self.n_eigen
             # Where every mu takes a step or two anyway, nothing is gained by looking ahead.
@@ -277,11 +268,9 @@ class _DualAscent:
             far = far or self.n_eigen > before + _NEAR
             if converged:
                 known = [*known[-1:], (z, mu)]
-                if expensive and self.n_eigen <= before + _FEW and not failed:
-                    factor = max(factor**_GROWTH, _LARGEST_STEP)
             elif known and factor < _SMALL_STEP:
                 # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
-                factor, failed = float(np.sqrt(factor)), True
+                factor = float(np.sqrt(factor))
                 z, mu = known[-1][0], max(known[-1][1] * factor, _LAST_MU)
                 continue
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
@@ -289,7 +278,7 @@ class _DualAscent:
                 if not polish or self.polish(z, mu * unit) or mu <= _LAST_MU:
                     return mu
             elif mu <= _LAST_MU or (converged and self._suffices(mu * unit)):
-                if polish and expensive and self.domain.simplex:
+                if polish and self.forms.d > EXPENSIVE and self.domain.simplex:
                     self.polish_inside(z)
                 return None
             mu = max(mu * factor, _LAST_MU)

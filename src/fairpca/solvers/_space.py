@@ -22,7 +22,6 @@ from fairpca._linalg.krylov import (
     EXTRA_VECTORS,
     Pairs,
     all_pairs,
-    confirmed_pairs,
     found_pairs,
     proven_pairs,
 )
@@ -34,9 +33,8 @@ from fairpca.problem import EXPENSIVE, Problem
 WHOLE_LIMIT = EXPENSIVE
 """Up to this many columns nothing is gained by searching in a subspace."""
 
-_NEW, _NEW_DIGITS = 1e-10, 1e-8
-"""Distance from the span of others at which a vector is a direction of its own, and at which one
-brings digits that are worth a round."""
+_NEW = 1e-10
+"""Distance from the span of others at which a vector is a direction of its own."""
 
 _MISSING = 1e-13
 """What the eigenvalues in the search space may lack, relative to what is weighed: rounding."""
@@ -379,15 +377,13 @@ class SearchSpace(WholeSpace):
         matrix = self._matrices.weighted_sum(weights / self._problem.affine.units)
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + EXTRA_VECTORS]
         self.n_eigen += 1
-        # Where all eigenvectors at once are quick, it takes longer to see whether these are exact.
-        confirmed = None if matrix.at_once else confirmed_pairs(matrix, r, start)
         if self._problem.is_large:
-            found = confirmed or found_pairs(matrix, r, start, beyond=self._enough(weights))
+            found = found_pairs(matrix, r, start, beyond=self._enough(weights))
         else:
             found = all_pairs(matrix, r)
         short = self._falls_short(weights, found)
-        polish = may_polish and not (short or confirmed is not None or dual.is_tied)
-        grown = (short or polish) and self._add(found.vectors, _NEW if short else _NEW_DIGITS)
+        polish = may_polish and not (short or dual.is_tied)
+        grown = (short or polish) and self._add(found.vectors)
         if short and dual.is_tied:
             # Tied eigenvectors trade places from round to round: let the next ones in as well.
             grown = self._add(found.beside) or grown
@@ -408,15 +404,15 @@ class SearchSpace(WholeSpace):
         inside = self.forms.spectrum(weights).values[: self._problem.n_components]
         return float(inside.sum()) + _MISSING * self._scale * max(1.0, float(np.abs(weights).sum()))
 
-    def _add(self, vectors: Any, least: float = _NEW) -> bool:
-        """Let the basis span what of the vectors is at `least` so far; returns if there is any."""
+    def _add(self, vectors: Any) -> bool:
+        """Let the basis span what of the vectors is new; returns if there is any."""
         for _ in range(2):  # twice is enough for orthogonality to rounding
             vectors = vectors - self._basis @ (self._basis.T @ vectors)
         columns, triangle = self._backend.qr(vectors)
-        if np.abs(np.diag(triangle)).min() <= least:
+        if np.abs(np.diag(triangle)).min() <= _NEW:
             # A direction that is nearly in the span already is mostly rounding: keep the others.
             turn, sizes, _ = scipy.linalg.qr(triangle, pivoting=True, check_finite=False)
-            columns = columns @ self._backend.put(turn[:, np.abs(np.diag(sizes)) > least])
+            columns = columns @ self._backend.put(turn[:, np.abs(np.diag(sizes)) > _NEW])
         if columns.shape[1] == 0:
             return False
         new = self._backend.qr(columns - self._basis @ (self._basis.T @ columns))[0]

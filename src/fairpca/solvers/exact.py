@@ -67,9 +67,6 @@ _ROOM_GAINS = 2.0
 _COMPARED_STARTS = 10
 """Starts of the min-max search that an equal solution is compared with."""
 
-_PERHAPS_CLOSED = 1e-2
-"""A gap, relative to the value, that better weights may close."""
-
 _CLEAR_GAIN = 10.0
 """By how many negligible spreads somebody has to gain for a subspace to be called better."""
 
@@ -77,9 +74,9 @@ _TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
 these are worth a proof: with half as many of each, gaps are up to four times as large."""
 
-_FAR_MU, _KNOWN_MU = 0.1, 1e-7
-"""Where mu begins if nothing is known of the weights, and where, at first, if they are nearly
-known: with `WARM_MU` alone gaps are up to forty times as large."""
+_KNOWN_MU = 1e-7
+"""Where mu begins, at first, if weights are nearly known: with `WARM_MU` alone gaps are up to forty
+times as large."""
 
 
 @dataclass(frozen=True)
@@ -325,7 +322,9 @@ class ExactRun:
         """The least total loss under the condition, or as near to it as a subspace was found."""
         near = None
         if neighbours:
-            near = self._weights_of(goal, neighbours[0])
+            # Those of the total loss where the neighbour was after another goal.
+            certificate = neighbours[0].certificate
+            near = goal.weights_from(certificate.multipliers * (certificate.goal == goal.name))
             if (found := self._beside(goal, neighbours[0].basis, near)) is not None:
                 return found
         dual = solve_dual(self.space, goal, goal.limit, near, suspected=True)
@@ -360,12 +359,6 @@ class ExactRun:
         basis, multipliers = path(float(brentq(excess, 0.0, 1.0))), found.certificate.multipliers
         nearer = _certified(self.problem, self.effort, basis, multipliers, found.message)
         return min(found, nearer, key=lambda one: one.certificate.value)
-
-    def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
-        """The weights of a neighbour; those of the total loss where it was after another goal."""
-        multipliers = neighbour.certificate.multipliers
-        same = neighbour.certificate.goal == goal.name
-        return goal.weights_from(multipliers if same else np.zeros(len(multipliers)))
 
     def _beside(self, goal: LeastLoss, start: Array, weights: Array) -> CertifiedBasis | None:
         """Search from a neighbour only; None unless its own weights prove what it finds.
@@ -411,7 +404,10 @@ class ExactRun:
             self.space, exactly, allowed, proof.weights, alone=alone, few=self.problem.is_expensive
         )
         known = _edge_weights(self.space, exactly, proof.weights)
-        if alone or self._is_isolated(after, nearest):
+        if not alone and self.problem.is_expensive:
+            below = self.space.lower(nearest.basis)
+            alone = is_isolated(self.space.forms, after, below, nearest.weights)
+        if alone:
             # No other subspace comes so near.
             others = chain(known[1:], (dual.weights for dual in ascents))
             found = self._best_proof(goal, nearest, known[:1], others, proof.weights)
@@ -420,13 +416,6 @@ class ExactRun:
         local = self._least_loss_at_edge(goal, least, nearest, dual)
         others = chain(known, (dual.weights for dual in ascents))
         return self._compared(self._proven(goal, local, dual, others, proof.weights))
-
-    def _is_isolated(self, goal: Criterion, nearest: LocalResult) -> bool:
-        """Whether none beside it comes so near; only looked at where searches are expensive."""
-        if not self.problem.is_expensive:
-            return False
-        basis = self.space.lower(nearest.basis)
-        return is_isolated(self.space.forms, goal, basis, nearest.weights)
 
     def _least_loss_at_edge(
         self, goal: LeastLoss, least: float, nearest: LocalResult, dual: DualResult
@@ -463,8 +452,7 @@ class ExactRun:
             measures = self.problem.measures(local.basis)
             known = [goal.weights_at(measures, local.weights), *known]
         found = self._best_proof(goal, local, known, others, proof)
-        left = found.certificate.relative_gap
-        if self.problem.is_expensive or not OPTIMAL_GAP < left <= _PERHAPS_CLOSED:
+        if self.problem.is_expensive or not found.certificate.relative_gap > OPTIMAL_GAP:
             return found
         # The weights may only lack digits, of which an ascent near them brings some.
         nearer = solve_dual(self.space, goal, goal.limit, local.weights)
@@ -560,7 +548,7 @@ def _edge_ascents(
     edge, other weights matter as well, and the first begins far away. Rounding decides how far they
     come, and the best one counts. With `few`, where they are expensive, only the first is tried.
     """
-    cold: list[Any] = [(allowed, None, _FAR_MU)]
+    cold: list[Any] = [(allowed, None, None)]
     warm = [
         (goal, weights, mu)
         for goal in (exactly, allowed)

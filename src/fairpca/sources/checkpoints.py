@@ -23,9 +23,9 @@ from fairpca.moments import GroupMoments, MomentSum
 from fairpca.moments.sums import worker_threads
 from fairpca.sources.record_batches import Batch, batch_moments
 from fairpca.tables.column_checks import ColumnSummary
-from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
-from fairpca.tables.reading import CsvFile, CsvRules, TableFile, batch_rows, cut, suffix_of
-from fairpca.text import listed
+from fairpca.tables.columns import ColumnChoice, Columns, TableError, encoded_text
+from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
+from fairpca.text import MOST_NAMES, listed
 from fairpca.validation import Progress
 
 # Work on items in threads while further items are being read, with results in their order.
@@ -141,10 +141,8 @@ def file_batches(
     `columns` are those of earlier files, where there were any; otherwise the first file says which
     they are. A file without rows has no batches.
     """
-    # Names that are given may have any white space.
-    given = {*choice.sensitive, *(choice.features or ()), choice.weight or ""}
     for file in files:
-        table, n_rows = file.open(rules=CsvRules(names=given)), 0
+        table, n_rows = file.open(), 0
         with file.naming():
             if table.is_empty:  # a head alone does not say which columns are numeric
                 continue
@@ -240,15 +238,10 @@ class Pass:
         """The files that have not been read; those that have must be there as they were."""
         present = {str(file.path): file for file in files}
         for name, file in self._done.items():
-            if name not in present:
+            if present.get(name) != file:
                 raise ValueError(
-                    f"The checkpoint {str(self._path)!r} has moments of {name!r}, which is not "
-                    "among the files now: start with another checkpoint."
-                )
-            if present[name] != file:
-                raise ValueError(
-                    f"{name!r} has changed since the checkpoint {str(self._path)!r} took it in: "
-                    "start with another checkpoint."
+                    f"The checkpoint {str(self._path)!r} has moments of {name!r}, which has "
+                    "changed or is not among the files now: start with another checkpoint."
                 )
         return [file for name, file in present.items() if name not in self._done]
 

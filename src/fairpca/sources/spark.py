@@ -126,21 +126,13 @@ def _task() -> int:
 def _schema(frame: Any) -> Any:
     """The columns as Arrow has them, as far as it matters which hold numbers."""
     import pyarrow
-    from pyspark.sql import types
+    from pyspark.sql.types import BooleanType, NullType, NumericType
 
-    known = {
-        types.BooleanType: pyarrow.bool_(),
-        types.NullType: pyarrow.null(),
-        types.DateType: pyarrow.date32(),
-        types.TimestampType: pyarrow.timestamp("us"),
-        types.BinaryType: pyarrow.binary(),
-    }
-    columns = []
-    for field in frame.schema.fields:
-        kind = known.get(type(field.dataType), pyarrow.string())
-        numeric = isinstance(field.dataType, types.NumericType)
-        columns.append((field.name, pyarrow.float64() if numeric else kind))
-    return pyarrow.schema(columns)
+    numeric = NumericType, BooleanType, NullType
+    return pyarrow.schema(
+        (field.name, pyarrow.float64() if isinstance(field.dataType, numeric) else pyarrow.string())
+        for field in frame.schema.fields
+    )
 
 
 def _selected(frame: Any, names: list[str]) -> Any:

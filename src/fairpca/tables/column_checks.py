@@ -78,6 +78,7 @@ _NUMBER = r"\d+(?:\.\d*)?|\.\d+"
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _PATTERNS = {
     "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?"),
+    "either": re.compile(r"[+-]?\d{1,3},\d{3}"),
     "other decimal": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
     "thousands": re.compile(
         r"[+-]?\d{1,3}(?:([,.'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
@@ -92,6 +93,7 @@ _PATTERNS = {
         re.I,
     ),
 }
+_DRESSED = {"either", "other decimal", "thousands", "sign"}
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _KEY = re.compile(
     r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn|rownames?|row[ ._]?(?:names?|number|no))"
@@ -110,8 +112,9 @@ _WEIGHT = re.compile(
 def classify_cell(text: str, decimal: str = ".") -> str:
     """What kind of text a cell has, where numbers have this decimal point.
 
-    That is "number", "other decimal" (a number with the other decimal point), "thousands", "sign",
-    "date", "missing" (a word that is no value among numbers) or "text".
+    That is "number", "either" (a number with the other decimal point, or separators between
+    thousands), "other decimal", "thousands", "sign", "date", "missing" (a word that is no value
+    among numbers) or "text".
     """
     plain = text.strip()
     if text in MISSING_WORDS:
@@ -135,7 +138,7 @@ class ColumnSummary:
     """
 
     name: str
-    impute: str = ""
+    impute: bool = False
     min_rows: int = 1
     decimal: str = "."
     places: Places | None = None
@@ -147,13 +150,11 @@ class ColumnSummary:
     high: float = -np.inf
     whole: bool = True
     different: Array | None = field(default_factory=lambda: np.zeros(0))  # None: some are equal
-    median: float | None = None
     is_text: bool = False
     texts: Counter[str] | None = field(default_factory=Counter)
     cells: Counter[str] = field(default_factory=Counter)  # by what they look like
     examples: dict[str, list[str]] = field(default_factory=dict)
     n_fractions: int = 0  # numbers in text with the decimal point that they should have
-    n_thousands: int = 0  # of those with the other one, those that may have thousands instead
 
     def see(self, source: Any) -> None:
         """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
@@ -188,18 +189,6 @@ class ColumnSummary:
         elif self.different is not None and len(self.different) < MOST_KEPT:
             every = np.concatenate([self.different, values[:MOST_KEPT]])
             self.different = np.unique(every) if len(np.unique(every)) == len(every) else None
-        if self.impute == "median":
-            if n_before:
-                raise TableError(
-                    "A median needs all rows at once, and the table is read in batches",
-                    "fill in the mean, or read all rows at once",
-                    impute="mean",
-                )
-            # That of the numbers in the middle, with one more where there would be no middle.
-            n = min(self.min_rows, len(values))
-            n += (len(values) - n) % 2
-            start = (len(values) - n) // 2
-            self.median = float(np.sort(values)[start : start + n].mean())
 
     def _see_texts(self, counts: Mapping[str, int]) -> None:
         self.is_text = True
@@ -208,8 +197,6 @@ class ColumnSummary:
             self.cells[kind] += count
             if kind == "number" and self.decimal in text:
                 self.n_fractions += count
-            if kind == "other decimal" and _PATTERNS["thousands"].fullmatch(text.strip()):
-                self.n_thousands += count
             shown = self.examples.setdefault(kind, [])
             if len(shown) <= _SHOWN and text not in shown:
                 shown.append(text)
@@ -219,47 +206,38 @@ class ColumnSummary:
                 self.texts = None
 
     @property
-    def is_constant(self) -> bool:
-        """Whether all values are the same."""
-        return len(self.texts or ()) == 1 if self.is_text else self.low == self.high
-
-    @property
-    def n_digits(self) -> int:
-        """How many digits its numbers have, if they are whole, and all have as many and many."""
-        low, high = (len(f"{value:.0f}") for value in (self.low, self.high))
-        alike = self.whole and low == high and not self.is_text and 0.0 <= self.low < self.high
-        return low if alike and low >= _MANY_DIGITS else 0
-
-    @property
     def is_binary(self) -> bool:
         """Whether all values are 0 and 1."""
         return not self.is_text and self.whole and (self.low, self.high) == (0.0, 1.0)
 
+    def numbers_note(self) -> list[str]:
+        """What a person should know of numbers that are all the same, or as long as codes are."""
+        if self.low == self.high:
+            return ["constant"]
+        low, high = (len(f"{value:.0f}") for value in (self.low, self.high))
+        if not self.whole or low != high or low < _MANY_DIGITS or self.low < 0.0:
+            return []
+        return [
+            f"all have {low} digits, as codes, telephone numbers and dates do "
+            f"({typed('--drop', [self.name])} leaves them out)"
+        ]
+
     def fill(self) -> float | str | None:
         """What missing values become, or None if they are refused.
 
-        A number is told by at least `min_rows` rows, so that it is not that of a single person.
+        The mean is that of at least `min_rows` rows, so that it is not the value of one person.
         """
         if not self.impute:
             return None
         if self.is_text:
             texts = self.texts or Counter({"": 0})
             return min(texts, key=lambda text: (-texts[text], text))
-        if self.n_rows - self.n_missing < self.min_rows:
-            return None
-        return self.median if self.impute == "median" else float(self.moments(None)[0])
+        return self.center if self.n_rows - self.n_missing >= self.min_rows else None
 
-    def moments(self, fill: float | str | None) -> tuple[float, float]:
-        """Mean and variance of the numbers, with what is filled in."""
-        # The mean of equal numbers may differ from them by rounding, which should not be left.
-        same = self.low == self.high
-        mean, squares = (self.low, 0.0) if same else (float(self.mean), self.squares)
-        if self.n_missing and isinstance(fill, float) and fill != mean:
-            n_present = self.n_rows - self.n_missing
-            present = n_present / self.n_rows
-            squares += n_present * (1.0 - present) * (fill - mean) ** 2
-            mean = present * mean + (1.0 - present) * fill
-        return mean, squares / self.n_rows
+    @property
+    def center(self) -> float:
+        """The mean of the numbers; that of equal ones is not off by rounding."""
+        return self.low if self.low == self.high else float(self.mean)
 
     def refusal(self, as_text: bool, as_number: bool, zeros: str | None) -> TableError | None:
         """What is said of the column if it cannot be meant as it is.
@@ -348,83 +326,63 @@ class ColumnSummary:
     def slip(self, few: bool = True) -> TableError | None:
         """What is said of a column of text that is meant as numbers; `few`: texts may be few."""
         cells, n = self.cells, self.cells.total() - self.cells["missing"]
-        n_numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
-        in_thousands = self.n_thousands == cells["other decimal"]
-        if dressed and n_numbers + dressed >= NEARLY_ALL * n:
-            if in_thousands and (cells["thousands"] or self.n_fractions):
-                kind = "thousands" if cells["thousands"] else "other decimal"
-                return self._adorned(kind, "separators between thousands", few)
-            if not self.n_fractions:  # else it is a slip
-                return self._other_decimal(in_thousands)
-        if cells["sign"] and n_numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
-            return self._adorned("sign", "signs", few)
-        found_numbers = (classify_cell(text, self.decimal) == "number" for text in self.texts or ())
-        many = self.texts is None or sum(found_numbers) >= MANY
+        n_numbers, n_either = cells["number"], cells["either"]
+        n_marked = n_either + cells["other decimal"]
+        n_dressed = n_marked + cells["thousands"] + cells["sign"]
         if n_numbers == n:  # in a Parquet file, or with characters that cannot be seen
-            return self._numbers_as_text() if many else None
-        if n_numbers >= NEARLY_ALL * n or (n_numbers >= n / 2 and many):
-            return self._odd_cells(n - n_numbers, n, few)
+            odd = [text for text in self.texts or () if not text.isascii()][:1]
+            such = f", such as {self._shown(odd)}" if odd else ""
+            remedy = "turn them into numbers, or leave the column out"
+            return (
+                self._refused(f"holds numbers as text{such}", remedy) if self._is_many() else None
+            )
+        nearly_all = n_numbers + n_dressed >= NEARLY_ALL * n
+        if n_marked == n_dressed > 0 and nearly_all and not self.n_fractions:
+            return self._other_decimal(is_sure=n_either < n_marked)
+        if nearly_all or (n_numbers >= n / 2 and self._is_many()):
+            return self._odd_cells(n - n_numbers, n_numbers, few)
         return None
 
-    def _other_decimal(self, in_thousands: bool) -> TableError:
+    def _is_many(self) -> bool:
+        """Whether different numbers among the texts are no categories any more."""
+        found = (classify_cell(text, self.decimal) == "number" for text in self.texts or ())
+        return self.texts is None or sum(found) >= MANY
+
+    def _other_decimal(self, is_sure: bool) -> TableError:
         """What is said of numbers with the other decimal point, if that is what it is."""
         mark, option = ("comma", ",") if self.decimal == "." else ("point", ".")
-        has = (
-            f"has numbers with a {mark}, such as {self._shown(self.examples['other decimal'][:1])}"
-        )
+        examples = [*self.examples.get("other decimal", ()), *self.examples.get("either", ())]
+        has = f"has numbers with a {mark}, such as {self._shown(examples[:1])}"
         remedy = "write their decimals with the other mark"
-        if not in_thousands:
+        if is_sure:
             leave = f"{typed('--drop', [self.name])} leaves the column out"
             return self._refused(has, remedy, leave, decimal=option)
         # What may be either is not guessed.
         remedy = f"{remedy}, or, if the {mark} separates thousands, remove it"
         return self._refused(has, remedy, f"--decimal {option} is for a decimal {mark}")
 
-    def _adorned(self, kind: str, what: str, few: bool) -> TableError:
-        each = f"{typed('--as-text', [self.name])} takes each for a category" if few else ""
-        has = f"has numbers with {what}, such as {self._shown(self.examples[kind][:1])}"
-        return self._refused(has, "write the numbers alone, or leave the column out", each)
-
-    def _odd_cells(self, n_odd: int, n: int, few: bool) -> TableError:
+    def _odd_cells(self, n_odd: int, n_numbers: int, few: bool) -> TableError:
+        """What is said of a column of numbers and a few other cells, or of numbers with signs."""
         kinds = {kind: texts for kind, texts in self.examples.items() if kind != "number"}
         odd = [text for kind, texts in kinds.items() if kind != "missing" for text in texts]
-        shown = self._shown(odd[:_SHOWN])
-        cells, them, mean = f"{n_odd:,} cells that are no numbers, such as", "them", "they mean"
-        if n_odd == 1:
-            cells, them, mean = "one cell that is no number,", "it", "it means"
-            if shown.endswith("(line 2)"):
-                them = "it, or remove that line if it has the units"
-        has, instead = f"has {n - n_odd:,} numbers and {cells} {shown}", []
-        if few:
-            named = "takes the numbers for names of categories"
-            instead = [f"{typed('--as-text', [self.name])} {named}"]
+        are = "is no number" if n_odd == 1 else "are no numbers"
+        has = f"{n_odd:,} cell{'s' * (n_odd > 1)} that {are}, such as {self._shown(odd[:_SHOWN])}"
+        has = f"has {f'{n_numbers:,} numbers and ' * (n_numbers > 0)}{has}"
+        instead = [f"{typed('--as-text', [self.name])} takes each for a category"] if few else []
         # A number that was mistyped is missing; of many of them, each would have to be named.
         few_odd = len(odd) <= _SHOWN or not any(map(str.isdigit, "".join(odd)))
-        if not few_odd or any(kind in kinds for kind in ("other decimal", "thousands", "sign")):
-            remedy = f"correct {them}, or leave the column out"
+        if not few_odd or not _DRESSED.isdisjoint(kinds):
+            remedy = "correct that, or leave the column out"
             return self._refused(has, remedy, ", ".join(instead))
         instead.append(f"{typed('--drop', [self.name])} leaves the column out")
-        remedy = f"correct {them}, or say that {mean} a missing value"
+        remedy = "correct that, or say that it means a missing value"
         return self._refused(has, remedy, ", ".join(instead), missing_values=tuple(odd))
-
-    def _numbers_as_text(self) -> TableError:
-        # Characters that look like spaces, such as U+00A0, are what keeps numbers in a CSV file
-        # from being read as such.
-        odd = [text for text in self.texts or () if text.strip() != text.strip(" \t\r\n")][:1]
-        where = {} if self.places is None else self.places(self.name, odd)
-        such = "".join(
-            f", such as {text!a}{f' ({where[text]})' if text in where else ''}, with a character "
-            "that cannot be seen"
-            for text in odd
-        )
-        remedy = "turn them into numbers, or leave the column out"
-        return self._refused(f"holds numbers as text{such}", remedy)
 
     def _shown(self, texts: Sequence[str]) -> str:
         """Some cells, and where they stand."""
         found = {} if self.places is None else self.places(self.name, texts)
         return ", ".join(
-            (quoted([text]) if text.strip() else repr(text))
+            (quoted([text]) if text == text.strip() else ascii(text))
             + (f" ({found[text]})" if text in found else "")
             for text in texts
         )

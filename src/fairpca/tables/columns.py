@@ -30,7 +30,7 @@ from fairpca.groups import (
     in_order,
     refuse_measurements,
 )
-from fairpca.text import listed, short_text
+from fairpca.text import MOST_NAMES, listed, short_text
 
 
 class TableError(ValueError):
@@ -79,7 +79,7 @@ def refuse(errors: Sequence[TableError]) -> None:
 
 def typed(option: str, values: Iterable[str]) -> str:
     """An option as it is typed in a shell, once for each value."""
-    return " ".join(f"{option} {_quoted(value)}" for value in values)
+    return " ".join(f"{option} {shlex.quote(value)}" for value in values)
 
 
 def typed_options(options: Mapping[str, Any]) -> str:
@@ -92,15 +92,6 @@ def typed_options(options: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
-def _quoted(value: str) -> str:
-    """The value as one word of a shell, and of one line."""
-    if value.isprintable() or not any(mark in value for mark in "\n\r\t"):
-        return shlex.quote(value)
-    for mark, written in {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}.items():
-        value = value.replace(mark, written)
-    return f"$'{value}'"
-
-
 def meant(name: str, known: Sequence[str]) -> str | None:
     """The name that someone who typed this one may have meant."""
     plain = {_plain(other): other for other in reversed(known)}
@@ -111,9 +102,6 @@ def meant(name: str, known: Sequence[str]) -> str | None:
 def _plain(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum()) or name
 
-
-MOST_NAMES = 5
-"""How many names a message lists."""
 
 MISSING_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
@@ -297,9 +285,7 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
         )
     found = (meant(name, names) for name in absent)
     close = list(dict.fromkeys(other for other in found if other is not None))
-    hint = f" (did you mean {quoted(close)}?)" if close else ""
-    if close and close[0] != " ".join(close[0].split()):
-        hint = f", but one with other spaces: {close[0]!r}"
+    hint = f" (did you mean {listed(close, MOST_NAMES)}?)" if close else ""
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
     raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")

@@ -16,13 +16,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairpca._linalg.types import Array
-from fairpca.choices import IMPUTATIONS, STANDARDIZATIONS
+from fairpca.choices import STANDARDIZATIONS
 from fairpca.exceptions import warn_user
 from fairpca.groups import alike, encode_column
 from fairpca.tables.column_checks import MOST_CATEGORIES, ColumnSummary, Places, classify_cell
 from fairpca.tables.columns import (
     MISSING_WORDS,
-    MOST_NAMES,
     TableError,
     encode_arrow,
     encoded_text,
@@ -34,6 +33,7 @@ from fairpca.tables.columns import (
     table_columns,
     typed,
 )
+from fairpca.text import joined
 from fairpca.validation import check_choice, import_pandas
 
 Tally = Counter[tuple[str, str]]
@@ -155,18 +155,12 @@ def missing_error(tally: Tally, is_new: bool = False) -> list[TableError]:
     if not counts:
         return []
     shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
-    more = len(shown) - MOST_NAMES
-    more_columns = f" and {more} more column{'s' * (more > 1)}" if more > 0 else ""
-    problem = f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more_columns}"
+    problem = f"Values are missing or infinite in {joined(shown)}"
     remedy = "fill them in, or leave out those rows or columns"
     if is_new:
         return [TableError(problem, remedy, drop_missing=True)]
     instead = "--drop-missing leaves out the rows, and --drop a column"
-    return [TableError(problem, remedy, instead, impute="median")]
-
-
-_MOST_ALIKE = 2
-"""How many texts with spellings that differ in case or spaces are named."""
+    return [TableError(problem, remedy, instead, impute=True)]
 
 
 @dataclass(frozen=True)
@@ -216,9 +210,8 @@ def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category"
     ]
     same = [found for found in alike(texts) if not {*kept}.isdisjoint(found)]
     if same:
-        named = [" and ".join(map(repr, found)) for found in same[:_MOST_ALIKE]]
-        more = [f"{len(same) - _MOST_ALIKE} more"] if len(same) > _MOST_ALIKE else []
-        notes.append(f"{', '.join([*named, *more])} differ only in case or spaces")
+        named = [" and ".join(map(repr, found)) for found in same]
+        notes.append(f"{joined(named)} differ only in case or spaces")
     return notes
 
 
@@ -435,10 +428,9 @@ class PreparationLearner:
     standardize : {"numbers", "all", "none"}, default="numbers"
         Which columns are brought to mean 0 and variance 1 (constant ones to 0): all, or those that
         are not 0/1 columns, which stay as they are.
-    impute : {"", "mean", "median"}, default=""
-        What missing and infinite numbers become, here and in other tables; text becomes the
-        most frequent one. Without it they are refused. The median is the mean of the `min_rows`
-        numbers in the middle.
+    impute : bool, default=False
+        Whether missing and infinite numbers become the mean, here and in other tables, and missing
+        text the most frequent one, or are refused.
     min_rows : int, default=1
         Categories with fewer rows become one, whose name alone is kept; and what is filled in
         is told by at least this number of rows.
@@ -460,7 +452,7 @@ class PreparationLearner:
     sensitive: Sequence[str] = ()
     drop: Sequence[str] = ()
     standardize: str = "numbers"
-    impute: str = ""
+    impute: bool = False
     min_rows: int = 1
     as_text: Sequence[str] = ()
     as_number: Sequence[str] = ()
@@ -470,7 +462,6 @@ class PreparationLearner:
     used: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        check_choice("impute", self.impute, ("", *IMPUTATIONS))
         check_choice("standardize", self.standardize, STANDARDIZATIONS)
         unused = [*self.sensitive, *self.drop]
         require_columns(self.names, [*unused, *self.as_text, *self.as_number])
@@ -517,9 +508,8 @@ class PreparationLearner:
         if empty:
             shares = [f"{quoted([s.name])} ({100 * s.n_missing / s.n_rows:.0f} %)" for s in empty]
             warn_user(
-                f"Most values are missing, and filled in, in {', '.join(shares[:MOST_NAMES])}"
-                f"{f' and {len(shares) - MOST_NAMES} more' if len(shares) > MOST_NAMES else ''}: "
-                "a column that is mostly filled in describes few rows, so consider leaving it out."
+                f"Most values are missing, and filled in, in {joined(shares)}: a column that is "
+                "mostly filled in describes few rows, so consider leaving it out."
             )
         # As `StandardScaler`, which leaves columns alone whose values differ by rounding.
         n, eps = summaries[0].n_rows, np.finfo(float).eps
@@ -543,16 +533,13 @@ class PreparationLearner:
         for column in preparation.columns:
             summary = self._summaries[column.name]
             texts = summary.texts or Counter[str]()
-            notes = ["constant"] if summary.is_constant or len(column.categories) == 1 else []
+            notes = [] if summary.is_text else summary.numbers_note()
+            if len(column.categories) == 1:
+                notes.append("constant")
             if column.pool:
                 n = len(texts) - len(column.categories) + 1
                 notes.append(f"{n:,} rare categor{'ies' if n > 1 else 'y'} as {column.pool!r}")
             notes += notes_on(texts, column.categories)
-            if summary.n_digits:
-                notes.append(
-                    f"all have {summary.n_digits} digits, as codes, telephone numbers and dates do "
-                    f"({typed('--drop', [column.name])} leaves them out)"
-                )
             found[column.name] = notes
         return found
 
@@ -560,8 +547,10 @@ class PreparationLearner:
         """What becomes of a column, and the means and variances of the columns that it becomes."""
         fill, n = summary.fill(), summary.n_rows
         if not summary.is_text:
-            mean, variance = summary.moments(fill)
-            return InputColumn(summary.name, fill=fill), np.array([mean]), np.array([variance])
+            # Means in the place of missing values add nothing to the squares.
+            variance = 0.0 if summary.low == summary.high else summary.squares / n
+            column = InputColumn(summary.name, fill=fill)
+            return column, np.array([summary.center]), np.array([variance])
         found = Counter(summary.texts)
         rare = [text for text, count in found.items() if count < self.min_rows]
         if summary.n_missing:

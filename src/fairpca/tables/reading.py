@@ -7,8 +7,7 @@ A column holds truth values (True and False in usual spellings), whole numbers, 
 whichever is the first that all its values are; dates are text. In columns of numbers and truth
 values the words of `MISSING_WORDS` are missing values. In text only an empty cell is missing, as
 "NA" or "None" may well be words. Rows of other lengths than the first line are refused. White space
-in names of columns, line breaks too, is one space, and none at their ends: so they can be typed. A
-first line such as "sep=;", as spreadsheets write it, says what separates the cells.
+in names of columns, line breaks too, is one space, and none at their ends: so they can be typed.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -41,7 +39,6 @@ from fairpca.tables.columns import (
     is_text,
     quoted,
 )
-from fairpca.tables.small_groups import Regrouping
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 """What separates cells in files that people have."""
@@ -53,20 +50,21 @@ _OTHER_FILES = {
     b"ARROW1": "an Arrow file",
     b"%PDF": "a PDF file",
     b"SQLite": "a database",
+    b"\x1f\x8b": "a file compressed by gzip",
 }
 """How files begin that are no text."""
 
-_GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_SAID_SEPARATOR = re.compile(r'\ufeff?"?sep=([^\w\s"]|\t)"?\r?\n', re.I)
+_ZEROS = re.compile(r"\s*0\d")
 
 
 def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
     """What is said of the first row that has another number of cells than the names."""
-    expected = 0
+    head: list[str] = []
     for first, last, cells in records:
-        if not expected:
-            expected, other = len(cells), _other_separator(sep.join(cells), sep)
+        expected = len(head)
+        if not head:
+            head, other = cells, _other_separator(sep.join(cells), sep)
         elif len(cells) != expected:
             if other is not None:
                 return _separated(other, sep)
@@ -74,7 +72,7 @@ def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableErro
             what = "add the cells that are missing, if only as empty ones"
             if len(cells) > expected:
                 what = "put cells that contain the separator in quotes"
-            if expected == 1:
+            if expected == 1 or head[0].startswith("sep="):
                 what = "remove what stands above the names of the columns"
             elif last > first:
                 where = f"the row in lines {first:,} to {last:,}"
@@ -132,28 +130,16 @@ class CsvRules:
         The encoding of the text, as Python calls it.
     missing : tuple of str
         Further words for missing values, in numbers and in text.
-    names : collection of str
-        Names of columns that stay as they stand in the file, with all white space.
-    rename : bool
-        Whether columns without a name, or with that of another, get one, or are refused.
     """
 
     sep: str = ""
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
-    names: Collection[str] = field(default=(), compare=False)
-    rename: bool = field(default=False, compare=False)
 
 
 class OtherTypeError(ValueError):
-    """A column holds something else than its type says; has its name and the rows before."""
-
-    def __init__(self, name: str, before: int, words: str) -> None:
-        value = _WRONG_VALUE.search(words)
-        what = f"{quoted([value[1]])} is not what stands above it" if value else "see there"
-        super().__init__(f"After row {before:,}, column {quoted([name])} changes its type: {what}.")
-        self.name, self.before = name, before
+    """A column holds something else than its first rows."""
 
 
 class CsvFile:
@@ -171,70 +157,54 @@ class CsvFile:
     Attributes
     ----------
     schema : pyarrow.Schema
-        Names and types of the columns: by the first block of rows, and by `widen`.
+        Names and types of the columns: by the rows that have been read.
     is_empty : bool
         Whether there are no rows, which would say something about types.
     codes : dict of str
-        Columns of whole numbers of which some, in the first block of rows, have zeros in front, as
-        codes have, and the first of these cells.
-    repeated : dict of str
-        The new names of columns whose names others have too, and these.
+        Columns of whole numbers of which some, among the first rows, have zeros in front, as codes
+        have, and the first of these cells.
     """
 
     def __init__(
         self, path: Path, text: Collection[str] = (), rules: CsvRules | None = None
     ) -> None:
-        self._path, self._text, self._size = path, frozenset(text), path.stat().st_size
+        self._path, self._size = path, path.stat().st_size
         self._rules = rules or CsvRules()
         self._packed = path.name.lower().endswith(".gz")
         tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
         self._sep = self._rules.sep or ("\t" if tabs else ",")
-        self._first = 0  # the line, from 0 on, that has the names
         self._names: list[str] = []  # where they are not as they stand there
-        self.repeated: dict[str, str] = {}
-        self._look_at_the_head()
+        head = self._checked_head()
         try:
-            with self._open(sample=3 * BLOCK) as (_, reader):
+            with self._open(sample=True) as (_, reader):
                 names = [
-                    name if name in self._rules.names else " ".join(name.split())
-                    for name in reader.schema.names
+                    " ".join(name.split()) or f"Unnamed: {place}"
+                    for place, name in enumerate(reader.schema.names)
                 ]
-                if self._rules.rename:
-                    names = self._renamed(names)
                 check_column_names(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
-                types = reader.schema.types
-                self._types = {
-                    name: kind if kind in _KNOWN else _TEXT
-                    for name, kind in zip(names, types, strict=True)
-                }
+                types = [kind if kind in _KNOWN else _TEXT for kind in reader.schema.types]
+                self._names = names if names != reader.schema.names else []
         except pyarrow.ArrowInvalid as error:
             self._explain(error, 0)
-        self._names = names if names != reader.schema.names else []
-        self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+        self._types = dict(zip(names, types, strict=True))
+        self._types |= dict.fromkeys(set(text).intersection(names), _TEXT)
         self.schema = pyarrow.schema(self._types)
-        self.codes = {} if self.is_empty else self._find_codes()
-
-    def _renamed(self, names: list[str]) -> list[str]:
-        """The names with others for those that are missing or repeated."""
-        unique: list[str] = []
-        for place, name in enumerate(names):
-            new, count = name or f"Unnamed: {place}", 1
-            while new in unique:
-                count += 1
-                new = f"{name} ({count})"
-            unique.append(new)
-            if count > 1:
-                self.repeated[new] = name
-        return unique
+        rows = [*csv.reader(io.StringIO(head, newline=""), delimiter=self._sep)]
+        self.codes = {
+            name: cell
+            for row in reversed(rows[1:])
+            for (name, kind), cell in zip(self._types.items(), row, strict=False)
+            if kind == _WHOLE and _ZEROS.match(cell)
+        }
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[Any, float]]:
         """Record batches of some columns, each with the share of the file that has been read.
 
-        The types are those of the schema unless others are given. OtherTypeError says that a column
-        does not have its type.
+        The types are those of the schema unless others are given. Where a column does not have its
+        type, OtherTypeError is raised, and the schema has another one from then on.
         """
         kinds = self._types | dict(types or {})
         blank = pyarrow.array(["", *self._rules.missing], _TEXT)
@@ -255,18 +225,21 @@ class CsvFile:
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
 
-    def widen(self, error: OtherTypeError) -> None:
-        """Give columns types that also hold what is in the block in which one had another."""
-        before = self._types[error.name]
-        with self._open(skip=error.before) as (_, reader):
-            for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
-                pair = {self._types[name], kind if kind in _KNOWN else _TEXT} - {_NOTHING}
+    def _widen(self, name: str, before: int) -> None:
+        """Give columns types that also hold what is in the block behind this number of rows.
+
+        In it, or in a later one, a column has a value that is not of its type.
+        """
+        old = self._types[name]
+        with self._open(skip=before) as (_, reader):
+            for column, kind in zip(reader.schema.names, reader.schema.types, strict=True):
+                pair = {self._types[column], kind if kind in _KNOWN else _TEXT} - {_NOTHING}
                 if len(pair) > 1:
-                    self._types[name] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
+                    self._types[column] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
                 elif pair:
-                    (self._types[name],) = pair
-        if self._types[error.name] == before:  # what is there lies in a later block
-            self._types[error.name] = _REAL if before == _WHOLE else _TEXT
+                    (self._types[column],) = pair
+        if self._types[name] == old:
+            self._types[name] = _REAL if old == _WHOLE else _TEXT
         self.schema = pyarrow.schema(self._types)
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
@@ -285,12 +258,14 @@ class CsvFile:
         return found
 
     @contextmanager
-    def _open(self, *, skip: int = 0, sample: int = 0, **convert: Any) -> Iterator[tuple[Any, Any]]:
+    def _open(
+        self, *, skip: int = 0, sample: bool = False, **convert: Any
+    ) -> Iterator[tuple[Any, Any]]:
         # A file of Python's: from its own, Arrow would read dozens of blocks ahead.
         with open(self._path, "rb") as handle:
             stream = pyarrow.CompressedInputStream(handle, "gzip") if self._packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
-                head = stream.read(sample)
+                head = stream.read(3 * BLOCK)
                 # In memory of Arrow's own: a thread of Arrow's that lets go of Python's when the
                 # program ends would bring it down.
                 buffer = pyarrow.allocate_buffer(len(head))
@@ -300,7 +275,6 @@ class CsvFile:
                 stream,
                 read_options=pyarrow.csv.ReadOptions(
                     block_size=BLOCK,
-                    skip_rows=self._first,
                     column_names=self._names,
                     # Where there are other names, those in the file are a row.
                     skip_rows_after_names=skip + bool(self._names),
@@ -320,26 +294,16 @@ class CsvFile:
             ) as reader:
                 yield handle, reader
 
-    def _look_at_the_head(self) -> None:
-        """Refuse a file that its first bytes show to be something else; see what separates cells.
-
-        That is what a first line such as "sep=;" says, as spreadsheets write it.
-        """
-        with open(self._path, "rb") as handle:
-            head = handle.read(_HEAD)
+    def _checked_head(self) -> str:
+        """The first text of a file, which is refused if that shows it to be something else."""
+        with (gzip.open if self._packed else open)(self._path, "rb") as handle:
+            head = cast(BinaryIO, handle).read(_HEAD)
         for magic, what in _OTHER_FILES.items():
             if head.startswith(magic):
                 problem = f"It is {what}, not the text that its suffix says"
                 is_sheet = "spreadsheet" in what
                 remedy = "save it as CSV (UTF-8)" if is_sheet else "give it the right suffix"
                 raise TableError(problem, remedy)
-        if head.startswith(_GZIP) != self._packed:
-            if self._packed:
-                raise TableError("It is not compressed, as its suffix says", "leave out the .gz")
-            raise TableError("It is compressed by gzip", "add .gz to its name")
-        if self._packed:
-            with gzip.open(self._path) as unpacked:
-                head = unpacked.read(_HEAD)
         is_utf16 = head.startswith(_UTF16)
         if self._rules.encoding == "utf-8" and (is_utf16 or head.count(b"\0") > len(head) // 4):
             kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
@@ -349,29 +313,12 @@ class CsvFile:
                 encoding=kind,
             )
         text = head.decode(self._rules.encoding, "replace")
-        said = _SAID_SEPARATOR.match(text)
-        if said:
-            self._first, self._sep = 1, self._rules.sep or said[1]
-        elif not self._rules.sep:
-            first = next(iter(text.splitlines()), "")
+        if not self._rules.sep:
+            first = text.partition("\n")[0]
             other = _other_separator(first, self._sep)
             if other is not None and self._sep not in first:
                 raise _separated(other, self._sep)
-
-    def _find_codes(self) -> dict[str, str]:
-        whole = [name for name, kind in self._types.items() if kind == _WHOLE]
-        if not whole:  # Arrow would take none for all
-            return {}
-        kinds = dict.fromkeys(whole, _TEXT)
-        found = {}
-        with self._open(sample=3 * BLOCK, column_types=kinds, include_columns=whole) as (_, reader):
-            first = next(iter(reader))
-        for name in whole:
-            cells = first.column(name)
-            zeros = pyarrow.compute.match_substring_regex(cells, r"^\s*0\d")
-            if zeros.true_count:
-                found[name] = cells.filter(zeros)[0].as_py()
-        return found
+        return text
 
     def _records(self) -> Iterator[tuple[int, int, list[str]]]:
         """The rows of the file, each with its first and last line: slow, and for messages only."""
@@ -382,20 +329,27 @@ class CsvFile:
             io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
             suppress(csv.Error),  # which says that a cell is very long
         ):
-            before = sum(1 for _ in islice(lines, self._first))
-            reader, first = csv.reader(lines, delimiter=self._sep), before + 1
+            reader, first = csv.reader(lines, delimiter=self._sep), 1
             for cells in reader:
                 if cells:
-                    yield first, before + reader.line_num, cells
-                first = before + reader.line_num + 1
+                    yield first, reader.line_num, cells
+                first = reader.line_num + 1
 
     def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
-        found = _WRONG_COLUMN.match(words)
+        found, value = _WRONG_COLUMN.match(words), _WRONG_VALUE.search(words)
         if "invalid UTF8" in words:
             raise UnicodeError(words) from error
         if found is not None:
-            raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+            name = [*self._types][int(found[1])]
+            try:
+                self._widen(name, done)
+            except pyarrow.ArrowInvalid as other:
+                self._explain(other, done)
+            what = f"{quoted([value[1]])} is not what stands above it" if value else "see there"
+            raise OtherTypeError(
+                f"After row {done:,}, column {quoted([name])} changes its type: {what}."
+            ) from error
         if "straddl" in words or "out of sync" in words:
             raise TableError(
                 f"It has a row of more than {BLOCK // 2**20} MB",
@@ -423,18 +377,17 @@ class TableFile:
     path: Path
     size: int
     changed_ns: int
-    title: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, path: Path, title: str = "") -> TableFile:
-        """The file under this path, which messages may call by another name."""
+    def of(cls, path: Path) -> TableFile:
+        """The file under this path."""
         status = path.stat()
-        return cls(path, status.st_size, status.st_mtime_ns, title)
+        return cls(path, status.st_size, status.st_mtime_ns)
 
     @property
     def shown(self) -> str:
         """Its name in messages."""
-        return self.title or repr(str(self.path))
+        return repr(str(self.path))
 
     def check_unchanged(self) -> None:
         """Raise ValueError if it has changed since it was listed."""
@@ -476,6 +429,9 @@ class TableFile:
             ) from error
         except TableError as error:
             raise error.of_file(self.shown) from error
+        except OtherTypeError as error:
+            error.args = (f"{self.shown}: {error}",)
+            raise
         except OSError as error:
             if error.errno is None or error.strerror is None:  # of pyarrow's own
                 raise self._damaged() from error
@@ -514,7 +470,7 @@ def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
 class ParquetFile:
     """A Parquet file."""
 
-    is_empty, codes, repeated = False, dict[str, str](), dict[str, str]()
+    is_empty, codes = False, dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._path = file.path
@@ -547,7 +503,7 @@ class ParquetFile:
 class ArrowFile:
     """A file or a stream of Arrow: both may have the same suffix."""
 
-    is_empty, codes, repeated = False, dict[str, str](), dict[str, str]()
+    is_empty, codes = False, dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
@@ -591,8 +547,6 @@ class Table:
         Columns that are text in files of all kinds.
     rules : CsvRules, default=None
         How a CSV file is written, where it is not as usual.
-    title : str, default=""
-        What messages call the file, if not by its path.
 
     Attributes
     ----------
@@ -600,16 +554,20 @@ class Table:
         Names of the columns.
     in_memory : bool
         Whether all rows are one batch.
-    is_csv : bool
-        Whether its labels are text, whatever they look like.
+    places : callable or None
+        `CsvFile.places` of a CSV file, whose labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
-    repeated : dict of str
-        Columns that were renamed because others have their names, and these.
+    needed : sequence of str
+        The columns that will be read, to be set before any is: a table in memory has these alone.
+    complete : sequence of str
+        Those of which a row that has no value, or an infinite one, is left out.
+    labelled : sequence of str
+        Those of which a further row without a value is left out.
     n_dropped : int
-        How many rows the last pass left out, as they lack a value that `need` asks for.
-    n_unkept : int
-        How many further rows it left out, as `keep` asks for.
+        How many rows the last pass left out because they are not `complete`.
+    n_unlabelled : int
+        How many further rows it left out because they are not `labelled`.
     """
 
     def __init__(
@@ -620,48 +578,20 @@ class Table:
         in_memory: bool | None = None,
         as_text: Collection[str] = (),
         rules: CsvRules | None = None,
-        title: str = "",
     ) -> None:
-        self._file, self._rules = TableFile.of(path, title), rules
+        self._file, self._rules = TableFile.of(path), rules
         self._source, self._as_text = self._file.open({*text, *as_text}, rules), frozenset(as_text)
         with self._file.naming(rules):
             names = check_column_names(self._source.schema.names)
         self.names = [name for name in names if not INDEX.fullmatch(name)]
         self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
-        self._needed: Sequence[str] = self.names
-        self._complete: tuple[str, ...] = ()
-        self._kept: list[tuple[Any, float]] | None = None
-        self._rule: Regrouping | None = None
-        self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
-        self.repeated = self._source.repeated
-        self.n_dropped = self.n_unkept = 0
-
-    def keep(self, rule: Regrouping) -> None:
-        """Leave out the rows that a rule about their labels does not keep."""
-        self._rule = rule if rule.names and (rule.drops or not rule.unlabelled) else None
-
-    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
-        """Where each of some cells of a column of text first stands, for messages."""
-        if isinstance(self._source, CsvFile):
-            return self._source.places(name, texts)
-        found: dict[str, str] = {}
-        row = 0
-        for batch, _ in self._source.batches([name]):
-            for text in batch.column(0).to_pylist():
-                row += 1
-                if text in texts:
-                    found.setdefault(text, f"row {row:,}")
-            if len(found) == len(texts):
-                break
-        return found
-
-    def need(self, columns: Sequence[str], complete: Sequence[str] = ()) -> None:
-        """Say which columns will be read, before any is: a table in memory has these alone.
-
-        Rows that have no value, or an infinite one, in one of those that are `complete` are left
-        out.
-        """
-        self._needed, self._complete = columns, tuple(complete)
+        self.needed: Sequence[str] = self.names
+        self.complete: Sequence[str] = ()
+        self.labelled: Sequence[str] = ()
+        self._kept: Any = None
+        self.places = self._source.places if isinstance(self._source, CsvFile) else None
+        self.codes = self._source.codes
+        self.n_dropped = self.n_unlabelled = 0
 
     def batches(
         self,
@@ -670,6 +600,9 @@ class Table:
         tell: Callable[[int, float], None] | None = None,
     ) -> Iterator[Any]:
         """Record batches with some of the columns, which together are the table.
+
+        OtherTypeError says that a column of a CSV file is not of the type that its first rows had.
+        It has another one from then on, so that the next pass may succeed.
 
         Parameters
         ----------
@@ -680,24 +613,26 @@ class Table:
         tell : callable, default=None
             Called with the rows and the share of the file that have been read.
         """
-        rows = dropped = unkept = 0
-        labels = () if self._rule is None else self._rule.names
-        wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
-        if self._kept is None:
-            self._kept = self._settle()
-        for batch, share in self._kept or self._read(wanted):
-            for part in [batch] if self._kept else cut(batch, width):
-                complete = part.filter(_complete(part, self._complete)) if self._complete else part
+        rows = dropped = unlabelled = 0
+        wanted = list(dict.fromkeys((*columns, *self.complete, *self.labelled)))
+        if self.in_memory and self._kept is None:
+            parts = [batch for batch, _ in self._read(self.needed)]
+            self._kept, *more = pyarrow.Table.from_batches(parts).combine_chunks().to_batches()
+            if more:
+                raise TableError("The text is too much for memory", "read batches", stream=True)
+        for batch, share in [(self._kept, 1.0)] if self.in_memory else self._read(wanted):
+            for part in [batch] if self.in_memory else cut(batch, width):
+                complete = _complete(part, self.complete)
                 dropped += part.num_rows - complete.num_rows
-                kept = complete if self._rule is None else self._rule.kept(complete)
-                unkept += complete.num_rows - kept.num_rows
+                kept = _complete(complete, self.labelled)
+                unlabelled += complete.num_rows - kept.num_rows
                 rows += kept.num_rows
                 if kept.num_rows:
                     yield kept.select(list(columns))
                 if tell is not None:
                     tell(rows, share)
-        self.n_dropped, self.n_unkept = dropped, unkept
-        if not rows and unkept:
+        self.n_dropped, self.n_unlabelled = dropped, unlabelled
+        if not rows and unlabelled:
             raise ValueError("The sensitive columns have no value in any row.")
         if not rows:
             raise TableError(
@@ -705,28 +640,6 @@ class Table:
                 "fill them in, or leave out the columns that lack most",
                 "--impute and --drop do",
             )
-
-    def _settle(self) -> list[tuple[Any, float]]:
-        """The rows of a table in memory, once the types of all columns are known.
-
-        Where a column of a CSV file turns out to be of another type than its first rows told, the
-        file is read again from its beginning. Of a table in batches nothing is kept.
-        """
-        while self.in_memory or isinstance(self._source, CsvFile):
-            try:
-                parts = [batch for batch, _ in self._read(self._needed) if self.in_memory]
-                whole = pyarrow.Table.from_batches(parts).combine_chunks() if parts else None
-            except ValueError as error:
-                cause = error.__cause__
-                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
-                    raise
-                self._source.widen(cause)
-                continue
-            kept = [] if whole is None else [(batch, 1.0) for batch in whole.to_batches()]
-            if len(kept) > 1:
-                raise TableError("The text is too much for memory", "read batches", stream=True)
-            return kept
-        return []
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
         empty = True
@@ -752,12 +665,12 @@ def _with_text(batch: Any, names: frozenset[str]) -> Any:
 
 
 def _complete(batch: Any, columns: Sequence[str]) -> Any:
-    """Which rows of a batch have a value in each of some columns."""
-    kept = None
+    """The rows of a batch that have a value, and no infinite one, in each of some columns."""
     for name in columns:
         column = batch.column(name)
         here = pyarrow.compute.is_valid(column)
         if pyarrow.types.is_floating(column.type):
             here = pyarrow.compute.fill_null(pyarrow.compute.is_finite(column), False)
-        kept = here if kept is None else pyarrow.compute.and_(kept, here)
-    return kept
+        if here.true_count < len(here):
+            batch = batch.filter(here)
+    return batch

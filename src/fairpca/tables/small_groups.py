@@ -1,8 +1,7 @@
-"""Which rows of a table are kept, and what becomes of groups of a few rows.
+"""What becomes of groups of a few rows.
 
 The mean of a group of one row is that row: what is written about such a group tells about single
-people. It is refused, put together with the other small groups, left out, or kept, as the user
-chooses.
+people. It is refused, put together with the other small groups, or kept, as the user chooses.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import pyarrow
 
 from fairpca.groups import MISSING, check_number_of_groups, refuse_measurements
 from fairpca.tables.column_checks import classify_cell
-from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels, refuse
-from fairpca.text import group_name, in_rows
+from fairpca.tables.columns import TableError, encode_labels, refuse
+from fairpca.text import group_name, in_rows, joined
 
 if TYPE_CHECKING:  # which itself asks for what is here
     from fairpca.tables.reading import Table
@@ -32,47 +31,28 @@ Label = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class Regrouping:
-    """Which rows of a table are kept, by their labels, and the new labels of those of small groups.
-
-    Rows that are left out are out of the table before anything is learned from it: from the means
-    with and without a row, that row follows.
+    """The new labels of the rows of small groups.
 
     Attributes
     ----------
     names : tuple of str
         The sensitive columns.
-    unlabelled : bool
-        Whether rows without a label are kept.
     changes : mapping
-        The labels of rows of small groups, and their new ones, where they are not left out.
-    drops : bool
-        Whether they are left out.
-    n_rows : int
-        How many rows that concerns.
+        The labels of rows of small groups, and their new ones.
     said : str
         What was done, in one sentence; empty if there are no small groups.
     texts : mapping
-        For each of the sensitive columns its texts, in the rows that are kept.
+        For each of the sensitive columns its texts.
     """
 
     names: tuple[str, ...]
-    unlabelled: bool = True
     changes: Mapping[Label, Label] = field(default_factory=dict)
-    drops: bool = False
-    n_rows: int = 0
     said: str = ""
     texts: Mapping[str, set[str]] = field(default_factory=dict)
 
-    def kept(self, batch: Any) -> Any:
-        """The rows of the batch that are kept."""
-        labels, inverse = _labels(batch, self.names)
-        out = self.changes if self.drops else {}
-        kept = [label not in out and (self.unlabelled or None not in label) for label in labels]
-        return batch.filter(pyarrow.array(np.array(kept)[inverse]))
-
     def labelled(self, batch: Any) -> Any:
         """The batch with the new labels; they are text."""
-        if self.drops or not self.changes:
+        if not self.changes:
             return batch
         labels, inverse = _labels(batch, self.names)
         new = [self.changes.get(label, label) for label in labels]
@@ -93,7 +73,7 @@ def regroup(
     min_rows: int,
     groups: str,
 ) -> Regrouping:
-    """Check the labels of a table, and have it leave out rows where that is chosen.
+    """Check the labels of a table, and have it leave out rows without one where that is chosen.
 
     Raises TableError for rows without a label, too many numbers as labels, and small groups, unless
     it was chosen what becomes of these.
@@ -101,20 +81,20 @@ def regroup(
     Parameters
     ----------
     table : Table
-        Keeps the rows that are kept from here on.
+        Leaves rows out from here on.
     names : sequence of str
         The sensitive columns.
     missing_labels : {"error", "group", "drop"}
         What becomes of rows without a label.
-    small_groups : {"error", "pool", "drop", "keep"}
+    small_groups : {"error", "pool", "keep"}
         What becomes of groups with fewer than `min_rows` rows.
     min_rows : int
         Groups with fewer rows are small.
     groups : {"intersections", "marginals", "both"}
         What several columns make groups of.
     """
-    rule = Regrouping(tuple(names), unlabelled=missing_labels != "drop")
-    table.keep(rule)
+    rule = Regrouping(tuple(names))
+    table.labelled = rule.names if missing_labels == "drop" else ()
     if not names:
         return rule
     counts: Counter[Label] = Counter()
@@ -137,7 +117,7 @@ def regroup(
     if missing_labels != "group":
         counts = Counter({label: n for label, n in counts.items() if None not in label})
     rule = replace(rule, texts=_texts(counts, names))
-    for name, found in rule.texts.items() if table.is_csv else ():
+    for name, found in rule.texts.items() if table.places else ():
         # Labels of a CSV file are text, also where they are a measurement's numbers.
         is_number = all(classify_cell(text) == "number" for text in found)
         try:
@@ -155,37 +135,30 @@ def regroup(
     if small_groups != "keep" and counts.total() > 1:  # of a single row other things are said
         small, changes = _small(counts, rule.names, min_rows, groups)
     if small:
-        shown = [f"{name!r} ({count:,})" for name, count in small.items()]
-        named = ", ".join(shown[:MOST_NAMES])
-        named += f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
+        named = joined([f"{name!r} ({count:,})" for name, count in small.items()])
         n_rows = sum(counts[label] for label in changes)
-        possible = {"pool": n_rows >= min_rows, "drop": n_rows < counts.total()}
-        ways = [way for way in possible if possible[way]]
-        if small_groups not in ways:
-            errors.append(_refused(named, min_rows, ways, asked=small_groups))
-        drops, left, made = small_groups == "drop", [*counts], f"one group, {POOLED!r}"
-        if drops:
-            left, made = [label for label in counts if label not in changes], "left out"
-        rows = f"{in_rows(n_rows)} {'is' if n_rows == 1 else 'are'}"
-        said = f"{rows} {made}, all of groups with fewer than {min_rows}: {named}."
-        texts = _texts([changes.get(label, label) for label in left], names)
-        rule = replace(rule, changes=changes, drops=drops, n_rows=n_rows, said=said, texts=texts)
+        can_pool, is_asked = n_rows >= min_rows, small_groups == "pool"
+        if not (can_pool and is_asked):
+            together = ", even together," if is_asked else ""
+            remedy = "put small groups together" if can_pool else "put the rows into other groups"
+            errors.append(
+                TableError(
+                    f"Groups with fewer than {min_rows} rows{together} would tell about single "
+                    f"people: {named}",
+                    f"{remedy}, or leave them out of the table",
+                    "--small-groups keep leaves them as they are",
+                    **({"small_groups": "pool"} if can_pool else {}),
+                )
+            )
+        said = f"{in_rows(n_rows)} are one group, {POOLED!r}, all of groups with fewer than "
+        rule = replace(
+            rule,
+            changes=changes,
+            said=f"{said}{min_rows}: {named}.",
+            texts=_texts([changes.get(label, label) for label in counts], names),
+        )
     refuse(errors)
-    table.keep(rule)
     return rule
-
-
-def _refused(named: str, min_rows: int, ways: list[str], asked: str) -> TableError:
-    """What is said of small groups, of which one of these ways gets rid."""
-    remedies = {"pool": "put small groups together", "drop": "leave them out"}
-    others = {"drop": "leaves them out", "keep": "leaves them as they are"}
-    few = f"fewer than {min_rows} rows{', even together,' if asked == 'pool' else ''}"
-    return TableError(
-        f"Groups with {few} would tell about single people: {named}",
-        " or ".join(remedies[way] for way in ways) or "put the rows into fewer groups",
-        ", ".join(f"--small-groups {way} {others[way]}" for way in (*ways[1:], "keep")),
-        **({"small_groups": ways[0]} if ways else {}),
-    )
 
 
 def _texts(labels: Collection[Label], names: Sequence[str]) -> dict[str, set[str]]:
@@ -200,7 +173,7 @@ def _texts(labels: Collection[Label], names: Sequence[str]) -> dict[str, set[str
 def _small(
     counts: Counter[Label], names: Sequence[str], min_rows: int, groups: str
 ) -> tuple[dict[str, int], dict[Label, Label]]:
-    """The small groups with their rows, and what each label of their rows becomes in a pool."""
+    """The small groups with their rows, and what each label of their rows becomes."""
     if groups != "marginals":
         small = {label: n for label, n in counts.items() if n < min_rows}
         named = {group_name(_shown(label), names): n for label, n in small.items()}
