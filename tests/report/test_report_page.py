@@ -300,7 +300,7 @@ def test_notebook_frame_shows_the_page(browser, tmp_path):
     frame = visit.page.frame_locator("iframe")
     lead = frame.locator("#finding p").first.inner_text()
     assert lead.replace("\u00a0", " ") == made.summary["headline"]
-    assert frame.locator("#measures svg").count() == 1
+    assert frame.locator("#glance svg").count() == 1
     assert visit.said == []
     visit.context.close()
 

@@ -264,9 +264,7 @@ def test_reports_of_any_data(browser, tmp_path):
                 width,
             )
             assert outside == [], (name, width)
-            labels = page.locator(
-                "#measures text[text-anchor=end], #measures text:not([text-anchor])"
-            )
+            labels = page.locator("#glance text[text-anchor=end], #glance text:not([text-anchor])")
             assert "NaN" not in page.locator("main").inner_html(), name
             assert labels.count() > 0, name
         assert visit.findings() == [], name
