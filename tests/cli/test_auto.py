@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_a_page_counts_weights(folder, capsys):
     assert "--weights fnlwgt" in page
 
 
-def test_many_columns_that_lack_values_are_counted(folder, capsys):
+def test_many_columns_that_lack_values_are_counted_and_repeated_names_dropped(folder, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, 7)), columns=list("abcdefg"))
     frame["sex"] = np.resize(["f", "m"], 60)
@@ -133,6 +134,13 @@ def test_many_columns_that_lack_values_are_counted(folder, capsys):
     frame.to_csv("t.csv", index=False)
     said = complaint(capsys, ["audit", "t.csv", *ON], "'e' (1) and 1 more:")
     assert said.splitlines()[-1] == "add: --impute"
+    frame.to_csv("t.csv", index=False, header=[*"abcdef", "a", "sex"])
+    said = complaint(capsys, ["audit", "t.csv", *ON], "'a (2)'")
+    assert said.splitlines()[-1].startswith("add: --drop 'a (2)'")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        main(["audit", "t.csv", *ON, "--auto"])
+    assert "--auto added --drop 'a (2)'" in capsys.readouterr().out
     frame.iloc[0, 6] = np.nan
     frame.to_csv("t.csv", index=False)
     complaint(capsys, ["audit", "t.csv", *ON], "and 2 more:")

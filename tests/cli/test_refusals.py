@@ -60,7 +60,7 @@ def folder_in_the_way():
         (write_csv("a,sex\n"), ["fit", BAD, *ON], "'bad.csv' no rows"),
         (write_csv("a,sex\n1,f\n"), ["fit", BAD, *ON], "one row"),
         (write_csv("sex\nf\nm\n"), ["fit", BAD, *ON], "No columns left"),
-        (write_csv("a,a,sex\n1,2,f\n"), ["fit", BAD, *ON], "same name 'a'"),
+        (write_csv("a,a,sex\n1,2,f\n"), ["fit", BAD, *ON], "name another 'a (2)'"),
         (write_csv(",a,sex\n0,1,f\n1,2,m\n"), ["fit", BAD, *ON], "no name --drop 'Unnamed: 0'"),
         (write_csv("a,sex\n1,f,3\n1,m,3\n"), ["fit", BAD, *ON], "'bad.csv' cannot read"),
         (write_csv("a,sex\n1,f\n1,m,3\n"), ["fit", BAD, *ON], "'bad.csv' cannot read"),

@@ -602,7 +602,7 @@ case(
 case(
     "the same name twice",
     lambda: lines("1,2,3,f", "2,3,4,m", head="a,a,b,sex"),
-    add="",
+    add="--drop 'a (2)'",
 )
 case(
     "spaces around names",

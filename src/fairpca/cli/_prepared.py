@@ -164,6 +164,12 @@ def prepare_table(
         how = {name: getattr(tried, name) for name in _LEARNED}
         how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
         learner = PreparationLearner(table.names, **how)
+        if copies := [name for name in table.repeated if name in learner.used]:
+            raise TableError(
+                f"Columns have the name of another: {quoted(copies)}, as they are called here",
+                "give each a name of its own, or leave them out",
+                drop=tuple(copies),
+            )
         if tried.drop_missing:
             table.complete = [*learner.used, *tried.weighted]
         table.needed = list(

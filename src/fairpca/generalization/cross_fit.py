@@ -220,7 +220,8 @@ class FoldProblems:
         """
         cells: Any = self._cells
         r = self._problem.n_components
-        inside = [v @ (self._members & self._is_training[j]) for _, v, j, _ in sums]
+        belongs = self._members.astype(np.float64)
+        inside = [(v @ belongs) * self._is_training[j] for _, v, j, _ in sums]
         if not self._problem.is_large:
             stack = np.tensordot(np.array(inside, dtype=np.float64), cells.scatter, 1)
             for matrix, weights, (centers, *_) in zip(stack, inside, sums, strict=True):

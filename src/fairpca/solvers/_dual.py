@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import ROUNDING, Array
-from fairpca.criteria import WARM_MU, Criterion, Domain
+from fairpca.criteria import CLOSED_GAP, WARM_MU, Criterion, Domain
 from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import EXPENSIVE
 from fairpca.solvers._space import Effort, Forms, Spectrum, Weighted, WholeSpace
@@ -205,8 +205,8 @@ def maximise_dual(
 
     A start that is near the solution allows for a small mu to begin with: see `WARM_MU`; if it is
     thought to be `at_end`, polishing may be all that it takes. Without `polish` the value is as
-    good, and the subspace has fewer digits. In many dimensions the search also ends where no more
-    than the `slack` at a value seems to be missing.
+    good, and the subspace has fewer digits. In many dimensions, and where a larger gap will do, the
+    search also ends where no more than the `slack` at a value seems to be missing.
     """
     search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
     usual, factor = _FIRST_MU, _MU_FACTOR
@@ -242,7 +242,8 @@ class _DualAscent:
         slack: Callable[[float], float] | None = None,
     ) -> None:
         self.forms, self.domain, self.effort = forms, domain, effort
-        self.slack = slack if forms.d > EXPENSIVE else None
+        is_coarse = forms.d > EXPENSIVE or effort.gap > CLOSED_GAP
+        self.slack = slack if is_coarse else None
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
         self.n_eigen, self.is_polished = 0, False
@@ -408,13 +409,16 @@ class _DualAscent:
 
     def _derivatives(self, z: Array, mu: float, smoothed: SmoothedSum) -> tuple[Array, Array]:
         kept, curvature = smoothed.derivatives(self.forms)
-        directions = self.domain.directions
         slopes, curves = self.domain.cost_slopes(z)
-        gradient = directions.T @ (self.forms.constants - kept) - slopes
-        hessian = directions.T @ curvature @ directions + np.diag(curves)
+        gradient, hessian = self.forms.constants - kept, curvature
+        if not self.domain.simplex:  # where z are not the weights themselves
+            directions = self.domain.directions
+            gradient, hessian = directions.T @ gradient, directions.T @ hessian @ directions
+        gradient = gradient - slopes
         if self.domain.bounded:
-            gradient = gradient + mu / z
-            hessian = hessian + np.diag(mu / z**2)
+            gradient += mu / z
+            curves = curves + mu / z**2
+        hessian[np.diag_indices_from(hessian)] += curves
         return gradient, hessian
 
     def _is_lost(self, gradient: Array, hessian: Array) -> bool:
@@ -430,7 +434,7 @@ class _DualAscent:
         system = np.zeros((n + m, n + m))
         system[:n, :n] = hessian
         # A Hessian can be singular.
-        system[:n, :n] += ROUNDING * np.trace(hessian) * np.eye(n)
+        system[np.arange(n), np.arange(n)] += ROUNDING * np.trace(hessian)
         system[:n, n:] = self.domain.balance.T
         system[n:, :n] = self.domain.balance
         right = np.concatenate([gradient, np.zeros(m)])

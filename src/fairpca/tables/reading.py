@@ -138,6 +138,18 @@ class CsvRules:
     missing: tuple[str, ...] = ()
 
 
+def _renamed(names: list[str]) -> tuple[list[str], list[str]]:
+    """Names that differ, such as "a (2)" for a second "a", and which of them are new."""
+    unique: list[str] = []
+    for name in names:
+        new, count = name, 1
+        while new in unique:
+            count += 1
+            new = f"{name} ({count})"
+        unique.append(new)
+    return unique, [new for new, name in zip(unique, names, strict=True) if new != name]
+
+
 class OtherTypeError(ValueError):
     """A column holds something else than its first rows."""
 
@@ -160,6 +172,8 @@ class CsvFile:
         Names and types of the columns: by the rows that have been read.
     is_empty : bool
         Whether there are no rows, which would say something about types.
+    repeated : list of str
+        New names of columns that have the name of another, with a number behind it.
     codes : dict of str
         Columns of whole numbers of which some, among the first rows, have zeros in front, as codes
         have, and the first of these cells.
@@ -181,7 +195,9 @@ class CsvFile:
                     " ".join(name.split()) or f"Unnamed: {place}"
                     for place, name in enumerate(reader.schema.names)
                 ]
-                check_column_names(names)
+                if rules is None:
+                    check_column_names(names)
+                names, self.repeated = _renamed(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
                 types = [kind if kind in _KNOWN else _TEXT for kind in reader.schema.types]
                 self._names = names if names != reader.schema.names else []
@@ -558,6 +574,8 @@ class Table:
         `CsvFile.places` of a CSV file, whose labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
+    repeated : list of str
+        New names of columns of a CSV file that have the name of another.
     needed : sequence of str
         The columns that will be read, to be set before any is: a table in memory has these alone.
     complete : sequence of str
@@ -589,7 +607,9 @@ class Table:
         self.complete: Sequence[str] = ()
         self.labelled: Sequence[str] = ()
         self._kept: Any = None
-        self.places = self._source.places if isinstance(self._source, CsvFile) else None
+        source = self._source if isinstance(self._source, CsvFile) else None
+        self.places = None if source is None else source.places
+        self.repeated = [] if source is None else source.repeated
         self.codes = self._source.codes
         self.n_dropped = self.n_unlabelled = 0
 
