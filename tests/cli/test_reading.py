@@ -317,7 +317,10 @@ def test_small_groups_are_refused_in_reports(folder, capsys):
     run(capsys, *arguments, "--small-groups", "pool", "--missing-values", "?")
     page = Path("r.html").read_text("utf-8")
     # What can be typed for the model of a point is the same.
-    assert "--missing-values &#39;?&#39; --small-groups pool --n-components 2 --index" in page
+    assert (
+        "--missing-values &#39;?&#39; --small-groups pool --n-components 2 --points 21 --index"
+        in page
+    )
 
 
 def test_what_became_of_many_columns_is_short(folder, capsys):

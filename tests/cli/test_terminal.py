@@ -8,6 +8,7 @@ import threading
 from rich.live import Live
 
 from fairpca.cli import _terminal, main
+from fairpca.report import N_POINTS
 
 from people import FIT
 
@@ -119,5 +120,5 @@ def test_the_points_of_a_front_are_counted(folder, monkeypatch):
     assert said[0] == "fairpca: learning the columns: 120 rows, per cent 100/100"
     assert said[-4:] == [f"{doing} {done}/3" for done in range(4)]
     assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 0
-    assert f"{doing} 50/50" in said
-    assert said[-1].startswith("fairpca: drawing ")
+    assert f"{doing} {N_POINTS}/{N_POINTS}" in said
+    assert said[-1].startswith("fairpca: resampling ")

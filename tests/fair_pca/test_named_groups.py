@@ -323,7 +323,7 @@ def test_front_and_report_by_marginals():
     front = pareto_front(frame, groups="marginals", **given)
     assert front.estimator(-1).groups == "marginals"
     assert front.estimator(-1).group_table_.to_dict()["group"][-1] == "race=w"
-    made = report(frame, groups="marginals", n_resamples=20, random_state=0, **given)
+    made = report(frame, groups="marginals", n_resamples=20, **given)
     assert made.summary["rows"] == 160
     assert sum(group["rows"] for group in made.summary["groups"]) == 2 * 160
     assert "groups='marginals'" in made.code
@@ -331,10 +331,9 @@ def test_front_and_report_by_marginals():
     alone = report(
         frame.drop(columns="race"),
         n_resamples=200,
-        random_state=0,
         **given | {"sensitive_features": "sex"},
     )
-    wide = report(frame, groups="marginals", n_resamples=200, random_state=0, **given)
+    wide = report(frame, groups="marginals", n_resamples=200, **given)
     np.testing.assert_allclose(wide.intervals.high[0, :2], alone.intervals.high[0], rtol=0.2)
 
 

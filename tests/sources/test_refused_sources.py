@@ -152,8 +152,8 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("1,5", "has 59 numbers and one cell that is no number, '1,5' (line 3)"),
-        ("n.a.", "has 59 numbers and one cell that is no number, 'n.a.' (line 3)"),
+        ("1,5", "has 59 numbers and 1 cell that is no number, such as '1,5' (line 3)"),
+        ("n.a.", "has 59 numbers and 1 cell that is no number, such as 'n.a.' (line 3)"),
     ],
 )
 def test_a_column_of_numbers_with_a_slip_is_not_left_out_without_a_word(tmp_path, cell, said):

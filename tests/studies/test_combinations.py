@@ -156,7 +156,7 @@ def test_a_wrong_number_is_found_in_every_sentence(fits):
                     caught |= bool(judged.verdict.false)
                 (found if caught else missed)[kind, i] += 1
     assert {kind for kind, _ in missed} <= set(LOOSE), missed
-    assert len({kind for kind, _ in found}) >= 12
+    assert len({kind for kind, _ in found}) >= 10
 
 
 def test_what_the_table_says_of_others_is_found_false(fits):

@@ -406,7 +406,9 @@ def report(
     with stage(f"writing {page.report.name}"):
         made.write_html(page.report)
     fair = made.front.estimator(-1)
-    shown_table = _findings.shown(fair.group_table_)
+    # Where the verdict is to use PCA there is no other subspace to be shown.
+    has_others = len(made.front) > 1
+    shown_table = _findings.shown(fair.group_table_) if has_others else []
     # Unicode's marks of a name's direction are for the page; what the table has said is not
     # repeated below it.
     marks = dict.fromkeys(map(ord, "\u2068\u2069"))
@@ -424,7 +426,7 @@ def report(
             _findings.columns_sentence(prepared),
             *shown_table,
             *sentences,
-            *_findings.proof(fair),
+            *(_findings.proof(fair) if has_others else []),
         ],
         report=page.report,
     )
