@@ -218,7 +218,7 @@ class FairPCA(ClusterTransform, LinearReduction):
         Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
         does, and `inverse_transform` multiplies it back.
     groups : {"intersections", "marginals", "both"} or None, default="intersections"
-        What several sensitive columns make groups of: their intersections, such as Black women;
+        How several sensitive columns define groups: their intersections, such as Black women;
         marginal groups, such as all women and all Black people, in which each row is in one group
         for each column; or both. The total loss counts each row once. None asks for ordinary
         PCA: sensitive features are not used.
@@ -254,7 +254,7 @@ class FairPCA(ClusterTransform, LinearReduction):
     n_components_ : int
         Dimension of the subspace.
     projection_factors_ : array of shape (n_components_,) or None
-        What the projections on the components are multiplied with, where a solver uses more
+        Factors applied to the projections on the components, where a solver uses more
         dimensions than asked for (the columns of ``transform(X)`` are then correlated); else None.
     group_table_ : GroupTable
         For each group its count, its loss with its own PCA, with ordinary PCA and with this

@@ -92,7 +92,7 @@ def check_memory(n: int, n_matrices: int) -> None:
 
 
 def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.intp]:
-    """Positions of n rows, drawn at random within each group, in the order of the rows.
+    """Positions of n rows, sampled at random within each group, in the order of the rows.
 
     Half of them are shared equally, the others go by the number of rows; each group has at least
     `least`, or all of its rows. A small group with few landmarks would be judged by what other
@@ -142,11 +142,11 @@ class KernelFairPCA(Reduction):
         Independent term of "poly" and "sigmoid".
     n_landmarks : int or None, default=None
         How many training rows span the space in which components are looked for; None takes all.
-        They are drawn at random within each group. Half of them are shared equally among the
+        They are sampled at random within each group. Half of them are shared equally among the
         groups, so that small ones are spanned too, and the others go by their numbers of rows;
         each group has at least `n_components`, or all of its rows.
     criterion, solver : as for `FairPCA`
-        What is asked for and who finds it.
+        Criterion and solver.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
         What sensitive columns make groups of, whether they are features too, and what becomes of
         rows without labels.
@@ -160,7 +160,7 @@ class KernelFairPCA(Reduction):
         For each group its count, its loss with its own kernel PCA, with ordinary kernel PCA and
         with this subspace, in the landmarks' span. Print it.
     certificate_ : Certificate
-        How good the subspace provably is, among those of the landmarks' span. Print it.
+        Proof of how near to optimal the subspace is, among those of the landmarks' span. Print it.
     solution_ : Solution
         What the solver returned; its basis is in coordinates of that span.
     dual_coef_ : array of shape (n_landmarks, n_components_)
@@ -173,7 +173,7 @@ class KernelFairPCA(Reduction):
     n_components_ : int
         Number of components.
     projection_factors_ : array of shape (n_components_,) or None
-        What the projections on the components are multiplied with, where a solver uses more
+        Factors applied to the projections on the components, where a solver uses more
         dimensions than asked for; else None.
     landmark_share_ : array of shape (k,)
         Share of each group's variance in the feature space that lies in the landmarks' span, in

@@ -1,1 +1,1 @@
-"""What is made of fits: audits, fronts, metrics and held-out losses."""
+"""Evaluation of fits: audits, fronts, metrics and held-out losses."""

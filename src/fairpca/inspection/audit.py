@@ -1,4 +1,4 @@
-"""audit: who pays for a reduction that is already in use, and how surely the rows show it."""
+"""audit: each group's loss with a reduction that is already in use, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -63,7 +63,7 @@ class Loadings:
         row for each column of the data, such as ``adata.varm["PCs"]`` or the weights of PLINK and
         smartpca, are to be transposed.
     mean : array-like of shape (d,) or float
-        What is subtracted from the rows first: the mean of the rows that the components were found
+        Subtracted from the rows: the mean of the rows that the components were found
         with; 0 where nothing was.
 
     Attributes
@@ -143,25 +143,26 @@ def audit(
     n_resamples: int = 200,
     random_state: int | None = None,
 ) -> GroupTable:
-    """Show what each group loses with a fitted reduction, and would lose with its own PCA.
+    """Compare each group's loss with a fitted reduction with that of its own PCA.
 
     Parameters
     ----------
     estimator : fitted transformer with ``inverse_transform``, or Loadings
         PCA, TruncatedSVD, NMF, FairPCA, … Of a scikit-learn pipeline, which may end in a
-        classifier, the last such step that is no scaling is judged, on the rows that reach it.
+        classifier, the last step with `inverse_transform` that is not a scaler is audited, on the
+        rows that reach it.
         Components without a transformer, from a file or another program, are passed as `Loadings`.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. They may be others than those it was fitted to.
     sensitive_features, sample_weight : as for `FairPCA.fit`
         The groups, for which there is no default, and weights. Names are those of columns of X.
     groups : {"intersections", "marginals", "both"} or None, default=None
-        What several sensitive columns make groups of. None takes the groups that a `FairPCA` was
+        How several sensitive columns define groups. None takes the groups that a `FairPCA` was
         fitted for, and intersections for other reductions.
     keep_sensitive, missing_labels : as for `FairPCA`
         Sensitive columns that were features at the fit, by name, stay so.
     baseline : {"rows", "training"}, default="rows"
-        What the losses are compared with, in as many dimensions as the reduction has: "rows" fits
+        Baselines of the losses, in as many dimensions as the reduction has: "rows" fits
         each group's own PCA and ordinary PCA to X. "training" reuses those of the rows that a
         `FairPCA` was fitted to, about their mean, so that nothing is fitted to X. Groups that were
         not among them then have no disparity.

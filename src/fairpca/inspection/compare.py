@@ -553,7 +553,7 @@ def compare(
     keep_sensitive: bool = False,
     missing_labels: str = "error",
 ) -> Comparison:
-    """Compare what groups lose on held-out rows with PCA and with fair PCA: whether it is needed.
+    """Compare held-out losses of the groups with PCA and with fair PCA, with a verdict.
 
     PCA is compared with PCA of one and two more components, with balanced PCA (`Balanced`), with
     fair PCA, and with plain min-max (`MinMax`). The rows are divided into five folds, and a method
@@ -574,7 +574,7 @@ def compare(
     sample_weight : as for `FairPCA.fit`
         The weights of the rows; None with moments.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
-        What several sensitive columns make groups of, whether they stay among the features, and
+        How several sensitive columns define groups, whether they stay among the features, and
         what is done with missing labels.
 
     Returns

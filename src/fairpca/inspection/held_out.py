@@ -181,7 +181,7 @@ def held_out_losses(
     relative: bool | None = None,
     random_state: int | None = None,
 ) -> HeldOutLosses:
-    """What each group loses on rows that a reduction was not fitted to, for several dimensions.
+    """Cross-validated loss of each group, for several dimensions.
 
     Copies are fitted to the training rows of each fold, and each group's loss is pooled over the
     rows held out in all folds *before* the worst group is picked. (The mean over folds of each
@@ -210,7 +210,7 @@ def held_out_losses(
         Non-negative weights of the rows, for the reduction, as far as it takes them, and the
         losses.
     cv : int, splitter or iterable of (train, test), default=5
-        A number makes folds of random rows with as many of every group as can be. Rows of one
+        A number makes folds of random rows with stratified by group. Rows of one
         household, say, belong in one fold: pass ``GroupKFold().split(X, groups=households)``.
     relative : bool or None, default=None
         Whether losses are shares of the groups' variances, from the fitted mean. None does as the
@@ -359,7 +359,7 @@ def _prepared(
 
 
 def _with_spread(held_out: ScoredGroups) -> ScoredGroups:
-    """The groups of which a spread can be told, which takes two held-out rows."""
+    """The groups with at least two held-out rows, which takes two held-out rows."""
     there = np.flatnonzero(held_out.count > 1)
     if len(there) == 0:
         raise ValueError("There are too few held-out rows: no group has two of them.")

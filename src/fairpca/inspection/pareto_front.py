@@ -58,7 +58,7 @@ class ParetoFront(Printed):
     Attributes
     ----------
     problem : Problem
-        What was asked. Its criterion says what unfairness is: the largest measure of a group for
+        The problem. Its criterion defines unfairness: the largest measure of a group for
         `MinMax`, the spread for `Equal`.
     solutions : tuple of Solution
         By falling unfairness: the first has the least total loss of all (ordinary PCA, unless
@@ -124,7 +124,7 @@ class ParetoFront(Printed):
         missing_labels : {"error", "group", "drop"}, default="error"
             A parameter of the estimators of points.
         solver, progress : as for `fairpca.solvers.sweep`
-            When points are good enough and when time is up, and who is told of each point.
+            When points are good enough and when time is up, and the callback for each point.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class ParetoFront(Printed):
         max_extra_loss: float | None = None,
         knee: bool = False,
     ) -> int:
-        """The number of the point that meets a wish; give exactly one.
+        """The number of the point that meets one condition; give exactly one.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ def _checked(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Array]:
 
 
 class WorstGroupScorer(BaseEstimator):
-    """How the worst-off group fares on rows that a reduction was not fitted to; more is better.
+    """Held-out score of the worst-off group; more is better.
 
     A scorer for ``scoring=`` of `GridSearchCV`, `cross_validate` and the like. It judges the
     reduction, alone or inside a pipeline, which may end in a classifier, by what
@@ -145,7 +145,7 @@ class WorstGroupScorer(BaseEstimator):
 
     With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``), the
     `sensitive_features` that a search is given go to `FairPCA` and to this scorer. Without, the
-    scorer knows the groups only where `FairPCA` was fitted by names of columns of a data frame.
+    scorer finds the groups only if `FairPCA` was fitted by names of columns of a data frame.
 
     Groups with fewer than ten rows in a fold are scored as one group, and groups of the fit with
     none are left out of its score; a warning names them.
@@ -337,7 +337,7 @@ class ScoredGroups:
         names = [self.texts[i] for i in np.flatnonzero(small)]
         what = f"Fewer than {_FEW_ROWS} rows to score in"
         if len(names) == 1:
-            warn_user(f"{what} the group {names[0]!r}: what it loses on them is mostly chance.")
+            warn_user(f"{what} the group {names[0]!r}: what it loses on them is mostly noise.")
             return self
         groups = listed(names, MOST_NAMES)
         warn_user(f"{what} each of the groups {groups}: they are scored as one group.")
