@@ -204,8 +204,9 @@ def audit(
     Female  10,771    71.8     71.8   70.4 to 73.4     67.4
     Male    21,790    76.5     76.5   75.0 to 78.1     75.2
     -------------------------------------------------------
-    Every group is as well off as with ordinary PCA. The rows tell the disparities
-    of Female and Male apart: they differ by 0.4588 to 0.6210 (95 % interval).
+    Every group is as well off as with ordinary PCA. The disparities of Female and
+    Male differ significantly, by 3.3 to 4.4 % of the variance of all rows (95 %
+    interval).
     """
     check_choice("groups", groups, GROUPINGS)
     check_flag("keep_sensitive", keep_sensitive)
