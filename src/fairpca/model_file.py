@@ -387,7 +387,10 @@ def _restored(found: dict[str, Any]) -> FairModel:
 def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | None = None) -> None:
     """`save_model` without its warning, for callers that have said it in their own words."""
     if not isinstance(fitted, FairPCA):
-        raise TypeError(f"Only a FairPCA can be saved, not a {type(fitted).__name__}.")
+        raise TypeError(
+            f"Only a FairPCA can be saved, not a {type(fitted).__name__}: of a pipeline, save the "
+            "step that is one, and keep the others, or save all of it with joblib.dump."
+        )
     check_is_fitted(fitted)
     if isinstance(fitted.criterion, Criterion) and type(fitted.criterion) not in _CRITERIA.values():
         raise ValueError(

@@ -24,10 +24,12 @@ from fairpca import (
     MinMax,
     Problem,
     SoftMinMax,
+    compare,
 )
 from fairpca import folds as rows_folds
 from fairpca.data import prepare_data
 from fairpca.folds import N_FOLDS, row_folds
+from fairpca.generalization import noise as noise_module
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.measures import MEASURES
 from fairpca.model_file import load_model, save_model
@@ -263,7 +265,7 @@ def test_other_problems(choices):
     expected = by_hand(X, masks_of("abcd", labels), 2, prices=prices, **choices)
     assert_same_noise(noise, expected)
     assert noise.debiased().criterion.temperature == pytest.approx(expected.temperature, rel=1e-9)
-    held_out = noise.held_out(solution_with(prices))
+    held_out = by_weights(noise, prices)
     assert_allclose(held_out.loss, expected.fair_losses, rtol=1e-9)
 
 
@@ -294,16 +296,20 @@ def test_so_they_do_however_rows_fall_into_folds(monkeypatch, seed, sizes, r, we
         patched.setitem(globals(), "row_folds", chosen_folds)
         noise = noise_of(X, labels, r, weights)
         expected = by_hand(X, masks_of("abcd", labels), r, weights, prices=prices)
-        held_out = noise.held_out(solution_with(prices))
+        held_out = by_weights(noise, prices)
     assert_same_noise(noise, expected, 1e-9)
     assert_allclose(held_out.loss, expected.fair_losses, rtol=0, atol=1e-9 * expected.traces.max())
     assert_allclose(held_out.pca_loss, noise.pca_losses)
     assert_allclose(held_out.own_loss, noise.own_losses)
 
 
-def solution_with(weights):
-    """What `SamplingNoise.held_out` asks a solution for."""
-    return SimpleNamespace(certificate=SimpleNamespace(multipliers=weights))
+def by_weights(noise, weights):
+    """The losses on held-out rows by weights alone, however near to ties eigenvalues are."""
+    basis = noise.problem.weighted_basis(weights)
+    given = SimpleNamespace(certificate=SimpleNamespace(multipliers=weights), basis=basis)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noise_module, "_TIED", np.inf)
+        return noise.held_out(given)
 
 
 @pytest.mark.parametrize("measure", ["disparity", "share_lost"])
@@ -541,7 +547,8 @@ def test_a_row_that_is_there_twice_is_never_judged_by_its_copy():
 # --- Odd tables -----------------------------------------------------------------
 
 
-def test_many_more_columns_than_rows(temperatures):
+def test_many_more_columns_than_rows(temperatures, monkeypatch):
+    monkeypatch.setattr(noise_module, "_TIED", np.inf)
     rng, d = np.random.default_rng(10), 400
     X = rng.normal(size=(90, d)) * np.sqrt(5 / np.arange(1, d + 1))
     labels = np.repeat(list("abc"), (50, 25, 15))
@@ -788,3 +795,20 @@ def test_one_warning_however_many_dimensions_are_tried(temperatures):
         FairPCA(0.9).fit(X, sensitive_features=["a"] * 8 + ["b"] * 4)
     assert [str(each.message)[:7] for each in caught] == ["Too few"]
     assert len(temperatures) > 1
+
+
+@pytest.mark.parametrize(("seed", "r"), [(1, 3), (1, 4), (5, 4)])
+def test_held_out_losses_are_right_where_eigenvalues_are_nearly_tied(seed, r):
+    """There weights alone do not determine a subspace; `compare` fits each fold by itself."""
+    rng, sizes = np.random.default_rng(seed), [9000, 900, 300]
+    spreads = [
+        [3, 2.5, 2, 1, 1, 1, 1, 1],
+        [1, 1, 1, 3, 2.5, 2, 1, 1],
+        [2, 1, 1, 2, 1, 1, 2, 1],
+    ]
+    X = np.vstack([rng.normal(size=(n, 8)) * s for n, s in zip(sizes, spreads, strict=True)])
+    groups = np.repeat(["north", "east", "south"], sizes)
+    table = FairPCA(r).fit(X, sensitive_features=groups).group_table_
+    compared = compare(X, sensitive_features=groups, n_components=r)
+    fair = compared.share_lost.value[compared.methods.index("fair PCA")]
+    np.testing.assert_allclose(table.share_of(table.held_out.loss), fair, atol=0.015)

@@ -30,8 +30,8 @@ from fairpca.files.atomic import NotWrittenError
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-_HELP = """Fair principal component analysis of tables: who pays for PCA, the subspace that is
-fairest to the worst-off group, and its proof.
+_HELP = """Fair principal component analysis of tables: who pays for PCA, a subspace that
+serves the groups more fairly, and its proof.
 
 Tables are CSV, Parquet or Arrow files. Sensitive columns make the groups."""
 

@@ -232,7 +232,7 @@ def fit(
     files: OutputOptions,
     n_components: Dimension,
 ) -> None:
-    """Find the subspace that is fairest to the worst-off group.
+    """Find a subspace that serves the groups more fairly than PCA, and prove how good it is.
 
     A group's disparity is what it loses beyond a PCA of its own. Large ones are brought down, where
     new data would show them too; --criterion, --measure, --bound and --max-extra-loss ask for
@@ -408,7 +408,8 @@ def report(
     fair = made.front.estimator(-1)
     # Where the verdict is to use PCA there is no other subspace to be shown.
     has_others = len(made.front) > 1
-    shown_table = _findings.shown(fair.group_table_) if has_others else []
+    name = "min-max" if made.front.over == "largest" else "equal"  # and not the default's subspace
+    shown_table = _findings.shown(replace(fair.group_table_, name=name)) if has_others else []
     # Unicode's marks of a name's direction are for the page; what the table has said is not
     # repeated below it.
     marks = dict.fromkeys(map(ord, "\u2068\u2069"))

@@ -8,6 +8,7 @@ sample to sample is seen from folds, and follows from the covariances where the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from fairpca.measures import SUM_ROUNDING
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers import ExactSolver
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
@@ -38,6 +40,14 @@ _LEAST_TEMPERATURE = 0.02
 _WHOLE_WEIGHT = 2.0
 """An excess of this multiple of `standard_errors` gives the worst-off group the weight that all
 groups have together at none."""
+
+
+_TIED = 0.1
+"""Dimensions by which subspaces of the same weights differ between folds, beyond those of ordinary
+PCA, from which on eigenvalues are taken to be nearly tied."""
+
+_FOLD_GAP = 1e-2
+"""Relative gap of the problems that are then solved: far below the standard errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,14 +162,37 @@ class SamplingNoise:
         """What the groups lose on held-out rows, with PCA of rows weighted as in a solution.
 
         In each fold's training rows groups get the weights that were found with all rows: numbers
-        far fewer than those of a subspace, and one eigenproblem.
+        far fewer than those of a subspace, and one eigenproblem. Where eigenvalues are nearly tied,
+        weights do not determine a subspace, and the problem of the training rows is solved, unless
+        there are so many columns that this would take too long.
         """
         folds, weights = self.folds, np.maximum(solution.certificate.multipliers, 0.0)
         if folds is None or not weights.any():
             return None
         bases = folds.weighted_bases(weights / self.problem.affine.units)
+        usual = _turn(folds.pca_bases, self.problem.pca_basis)
+        if not self.problem.is_expensive and _turn(bases, solution.basis) > _TIED + usual:
+            temperature = solution.certificate.temperature
+            bases = [self._solved(folds.training(fold), temperature) for fold in folds.numbers]
         losses = (folds.traces - folds.kept(bases)).sum(axis=0)
         return HeldOut(self.pca_losses, losses, self.own_losses, self.problem.weights)
+
+    def _solved(self, training: Problem, temperature: float) -> Array:
+        """The subspace of some of the rows, with the baselines and the temperature of all."""
+        if training.criterion.measured.is_disparity:
+            labels = self.problem.moments.labels
+            there = [labels.index(label) for label in training.moments.labels]
+            constants = training.traces - self.own_losses[there]
+            training = training.measured_from(constants, training.affine.units)
+        soft = copy(training.criterion)
+        soft.temperature = temperature
+        return ExactSolver(gap=_FOLD_GAP, n_starts=2).solve(training.with_criterion(soft)).basis
+
+
+def _turn(bases: Sequence[Array], basis: Array) -> float:
+    """The most dimensions of a subspace that another one lacks."""
+    least = min(float(np.square(each.T @ basis).sum()) for each in bases)
+    return float(basis.shape[1]) - least
 
 
 def _has_few_digits(problem: Problem) -> bool:
