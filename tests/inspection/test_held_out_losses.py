@@ -229,12 +229,12 @@ def test_small_groups_are_one_and_a_single_row_is_left_out():
     assert losses.groups == ("a", "b", "2 small groups together")
     assert losses.count.tolist() == [100, 60, 9]
     merged = np.where(np.isin(groups, ["c", "d"]), "small", groups)
-    with warned(FairnessWarning, "'small'", "chance"):
+    with warned(FairnessWarning, "'small'", "noise"):
         same = held_out_losses(FairPCA(groups=None), X, sensitive_features=merged, **known)
     np.testing.assert_allclose(losses.reduction.high, same.reduction.high, rtol=1e-10)
     X, groups = data((100, 60, 1))
     with (
-        warned(FairnessWarning, "chance"),
+        warned(FairnessWarning, "noise"),
         warned(FairnessWarning, "left out", "'c'"),
     ):
         losses = held_out_losses(FairPCA(criterion="minmax"), X, sensitive_features=groups, **known)

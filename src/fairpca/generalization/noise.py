@@ -42,7 +42,7 @@ _WHOLE_WEIGHT = 2.0
 groups have together at none."""
 
 
-_TIED = 0.1
+_TIED = 0.25
 """Dimensions by which subspaces of the same weights differ between folds, beyond those of ordinary
 PCA, from which on eigenvalues are taken to be nearly tied."""
 
