@@ -92,6 +92,10 @@ MOMENTS = [
     (with_header(lambda h: h["arrays"].update(more=[0])), "array 'more' known"),
     (with_header(lambda h: h["arrays"].update(mean=[-1, -5])), "shape array 'mean' cannot be"),
     (with_header(lambda h: h["arrays"].update(mean=[2.0, 5])), "shape array 'mean' cannot be"),
+    (
+        with_header(lambda h: h["arrays"].update(mean=[10**4200] * 1500)),
+        "shape array 'mean' cannot be",
+    ),
     (with_header(lambda h: h["arrays"].pop("scatter")), "more numbers than its arrays"),
     (with_header(lambda h: h.update({"pass": 3})), "pass other entries"),
     (with_array("count", put(0, 0)), "numbers count finite range"),

@@ -1,6 +1,6 @@
 """The command line ``fairpca``, in the extra ``fairpca[cli]``.
 
-Each command is a module of `fairpca.cli.commands`. Exit codes: 0 when all went well, 2 when the
+Each command is a function in `_commands.py`. Exit codes: 0 when all went well, 2 when the
 input is at fault, 1 when the program is, and 130 when it was interrupted. Errors are one line on
 the error stream.
 """

@@ -281,7 +281,7 @@ def _settled(
     if not errors:
         return prepared
     added = typed_options(merged(getattr(each, "fix", {}) for each in errors))
-    problems = [getattr(each, "problem", str(each)) for each in errors]
+    problems = [*dict.fromkeys(getattr(each, "problem", str(each)) for each in errors)]
     return replace(prepared, added=added, problems=problems)
 
 
@@ -357,9 +357,13 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
 
 def row_weights(batch: Any, name: str) -> Array:
     """The weights of the rows of a batch."""
-    weights = numbers(batch.column(name))
+    refusal = f"The weights in column {quoted([name])} must be numbers of at least 0."
+    try:
+        weights = numbers(batch.column(name))
+    except ValueError as error:  # of text
+        raise ValueError(refusal) from error
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise ValueError(f"The weights in column {quoted([name])} must be numbers of at least 0.")
+        raise ValueError(refusal)
     return weights
 
 

@@ -238,7 +238,7 @@ def _cropped(text: str) -> "Text":
 def in_options(message: str) -> str:
     """What the library says of parameters as said of options, which are what the user typed."""
     message = message.replace(WHERE_ALL_ARE, "--json has all")
-    message = message.replace("criterion='minmax'", "--criterion minmax")
+    message = re.sub(r"criterion='(\w+)'", r"--criterion \1", message)
     message = re.sub(r"^sensitive_features\b", "--sensitive", message)
     name = re.match(r"(?:tolerance|standard_errors|n_resamples)\b", message)
     return message if name is None else f"--{name[0].replace('_', '-')}{message[name.end() :]}"

@@ -262,6 +262,8 @@ def held_out_losses(
     check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     n = _num_samples(X)
     weights = check_weights(sample_weight, n)
+    if sensitive_features is None:
+        raise ValueError("sensitive_features must name the group of each row, got None.")
     names = named_columns(X, sensitive_features)
     given = chosen_columns(X, names) if names else sensitive_features
     groups = ScoredGroups.of_rows(reduction, given, n, weights)

@@ -216,9 +216,11 @@ class ParetoFront(Printed):
 
     @property
     def unfairness_bound(self) -> float:
-        """No subspace is less unfair than this."""
+        """No subspace is less unfair than this; -inf of ordinary PCA alone."""
         certificate = self.solutions[-1].certificate
-        return certificate.lower_bound if self.over == "largest" else certificate.violation_bound
+        if self.over == "spread":
+            return certificate.violation_bound
+        return certificate.lower_bound if certificate.goal == self.problem.goal.name else -np.inf
 
     def select(
         self,
@@ -462,8 +464,7 @@ def pareto_front(
         meaning the smallest dimension at which every group keeps that share of its variance at the
         fairest point (the dimension of `FairPCA` with the same choices).
     n_points : int, default=50
-        How many points, evenly spaced in unfairness, from the least total loss to the fairest; 1 is
-        the former alone.
+        How many points, evenly spaced in unfairness, from the least total loss to the fairest.
     criterion : {"minmax", "equal"} or Criterion, default="minmax"
         What unfairness is: with `MinMax` the largest disparity of a group, so that no group is
         made worse off for the sake of equality alone; with `Equal` the largest difference between
@@ -553,7 +554,7 @@ def check_front(
     if not (solver is None or isinstance(solver, ExactSolver)):
         raise ValueError(f"solver must be an ExactSolver or None, got {solver!r}.")
     check_components(n_components)
-    check_whole_number("n_points", n_points)
+    check_whole_number("n_points", n_points, least=2)
     end_of_front(criterion)
     check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
 

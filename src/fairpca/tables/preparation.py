@@ -141,7 +141,7 @@ class InputColumn:
         for text, count in zip(texts, counts[1:], strict=True):
             if text not in known:
                 tally["unknown", self.name] += count
-        other = self.pool or ""
+        other = self.pool or "\0"  # which no category is
         values = [*(text if text in known else other for text in texts), None]
         return np.array(values, dtype=object)[codes]
 
@@ -560,7 +560,8 @@ class PreparationLearner:
             pool += "*"
         for text in rare:
             found[pool] += found.pop(text)
-        categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
+        pools = [pool] if pool else []
+        categories = (*sorted({*found}.difference(pools)), *pools)
         if len(categories) > MOST_CATEGORIES:
             raise TableError(
                 f"Column {quoted([summary.name])} has {len(categories):,} different texts, too "
