@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import ROUNDING, Array
-from fairpca.criteria import CLOSED_GAP, WARM_MU, Criterion, Domain
+from fairpca.criteria import WARM_MU, Criterion, Domain
 from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import EXPENSIVE
 from fairpca.solvers._space import Effort, Forms, Spectrum, Weighted, WholeSpace
@@ -82,6 +82,9 @@ _RESUMED_MU = 1e-5
 _SMOOTH = 1e-6
 """A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
 
+
+_COARSE_GAP = 1e-4
+"""A gap that somebody asked for: no problem ends at one as large by itself."""
 
 _SLACK = 0.1
 """Share of the gap that is small enough that the dual may leave: in many dimensions a sixth of the
@@ -242,7 +245,7 @@ class _DualAscent:
         slack: Callable[[float], float] | None = None,
     ) -> None:
         self.forms, self.domain, self.effort = forms, domain, effort
-        is_coarse = forms.d > EXPENSIVE or effort.gap > CLOSED_GAP
+        is_coarse = forms.d > EXPENSIVE or effort.gap >= _COARSE_GAP
         self.slack = slack if is_coarse else None
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
