@@ -132,6 +132,7 @@ def pca(
     params = {
         "zero_center": True,
         "mask_var": name,
+        "use_highly_variable": isinstance(name, str) and name == _DEFAULT_MASK,
         "key": key if isinstance(key, str) else list(key),
         "criterion": str(fair.criterion),
     }
