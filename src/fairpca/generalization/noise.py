@@ -163,15 +163,17 @@ class SamplingNoise:
 
         In each fold's training rows groups get the weights that were found with all rows: numbers
         far fewer than those of a subspace, and one eigenproblem. Where eigenvalues are nearly tied,
-        weights do not determine a subspace, and the problem of the training rows is solved, unless
-        there are so many columns that this would take too long.
+        weights do not determine a subspace, so the problem of the training rows is solved instead;
+        with many columns, where this would take too long, the weights are used all the same.
         """
         folds, weights = self.folds, np.maximum(solution.certificate.multipliers, 0.0)
         if folds is None or not weights.any():
             return None
         bases = folds.weighted_bases(weights / self.problem.affine.units)
-        usual = _turn(folds.pca_bases, self.problem.pca_basis)
-        if not self.problem.is_expensive and _turn(bases, solution.basis) > _TIED + usual:
+        problem = self.problem
+        if not problem.is_expensive and (
+            _turn(bases, solution.basis) > _TIED + _turn(folds.pca_bases, problem.pca_basis)
+        ):
             temperature = solution.certificate.temperature
             bases = [self._solved(folds.training(fold), temperature) for fold in folds.numbers]
         losses = (folds.traces - folds.kept(bases)).sum(axis=0)
