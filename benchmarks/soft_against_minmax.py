@@ -1,7 +1,8 @@
 """What the default criterion costs: its fit beside plain min-max and PCA, in one run.
 
-Run ``python benchmarks/soft_against_minmax.py``. The default holds rows out in five folds, and so
-takes the groups' own subspaces six times; plain min-max searches longer where groups are many.
+Run ``python benchmarks/soft_against_minmax.py``. The default holds rows out in ten folds, or in
+five with more than 120 columns, and takes the groups' own subspaces as often; plain min-max
+searches longer where groups are many.
 """
 
 from __future__ import annotations

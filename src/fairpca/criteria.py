@@ -651,9 +651,8 @@ class SoftMinMax(Criterion):
         The scale of differences between groups, in standard errors. Differences well below it are
         left as they are; larger ones are acted on increasingly, without a threshold. At twice this
         number the worst-off group's rows weigh as much as all rows together do without a
-        difference. `FairPCA` estimates the standard errors from five folds of the rows. 0 acts on
-        every difference, which is `MinMax` from baselines with less bias; infinity gives ordinary
-        PCA.
+        difference. `FairPCA` estimates the standard errors from folds of the rows. 0 acts on every
+        difference, which is `MinMax` from baselines with less bias; infinity gives ordinary PCA.
     max_extra_loss : float or None, default=None
         Choose among subspaces whose total loss exceeds ordinary PCA's, the least of all, by at
         most this share: 0.01 is one per cent more, 0 leaves PCA itself.

@@ -26,6 +26,12 @@ from fairpca._linalg.backends import device_library, namespace, to_host
 from fairpca.groups import Fold, Groups
 
 N_FOLDS = 5
+"""Folds that `compare` judges methods on."""
+
+MOST_FOLDS, _FEW_COLUMNS = 10, 120
+"""Up to so many columns, rows are divided into ten folds, two of which make one of `N_FOLDS`: what
+the default criterion learns from held-out rows then depends half as much on which rows happen to be
+held out together. Twenty are hardly better. With more columns ten would take too long."""
 
 _LARGE = 200
 """Rows for each column from which a group's covariance is known so well that its rows need not be
@@ -61,9 +67,9 @@ Bits = NDArray[np.uint64]
 def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = False) -> Groups:
     """The parts of groups that lie in one fold each, as groups with the fold as one more column.
 
-    The rows are an array or sparse matrix of shape (n, d), an array of a device, or a list of
-    columns, without missing values. If `needed`, which is not for some of the rows alone, large
-    groups are one part each, and nothing changes where all groups are large.
+    The rows are an array or sparse matrix of shape (n, d), or an array of a device, without missing
+    values. If `needed`, which is not for some of the rows alone, large groups are one part each,
+    and nothing changes where all groups are large.
     """
     codes: Any = groups.codes
     on_device = device_library(codes) is not None
@@ -82,7 +88,8 @@ def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = F
     else:
         folds = row_folds(rows)
     # The parts that occur, and for each row which of them it is in.
-    parts = group_of * (N_FOLDS + 1) + folds - _WHOLE
+    several = n_folds(rows.shape[1]) + 1
+    parts = group_of * several + folds - _WHOLE
     found = np.flatnonzero(np.bincount(parts))
     positions = np.zeros(parts.max(initial=0) + 1, dtype=np.int64)
     positions[found] = np.arange(len(found))
@@ -91,8 +98,8 @@ def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = F
         new_codes = namespace(codes).asarray(new_codes, device=codes.device)
     labels = []
     for part in found.tolist():
-        whole = groups.labels[part // (N_FOLDS + 1)]
-        fold = Fold(part % (N_FOLDS + 1) + _WHOLE)
+        whole = groups.labels[part // several]
+        fold = Fold(part % several + _WHOLE)
         labels.append((*whole, fold) if isinstance(whole, tuple) else (whole, fold))
     names = None if groups.names is None else (*groups.names, "fold")
     return replace(groups, labels=tuple(labels), codes=new_codes, names=names)
@@ -103,12 +110,17 @@ def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]
     return np.asarray(effective_count >= _LARGE * d)
 
 
+def n_folds(n_columns: int) -> int:
+    """How many folds rows are divided into."""
+    return MOST_FOLDS if n_columns <= _FEW_COLUMNS else N_FOLDS
+
+
 def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
     """The fold of each row, or of the chosen ones; (n,)."""
     bits = row_numbers(rows, chosen, rounded=True)
     bits ^= bits >> np.uint64(32)
     bits *= _constants(1, first=-1)[0]
-    return np.asarray((bits >> np.uint64(33)) % np.uint64(N_FOLDS), dtype=np.int64)
+    return np.asarray((bits >> np.uint64(33)) % np.uint64(n_folds(rows.shape[1])), dtype=np.int64)
 
 
 def row_numbers(
@@ -121,8 +133,6 @@ def row_numbers(
     """
     if device_library(rows) is not None:
         return _of_device(rows, chosen, rounded)
-    if isinstance(rows, list):
-        rows = np.column_stack(rows)
     sparse = scipy.sparse.issparse(rows)
     rows = rows.tocsr(copy=False) if sparse else rows
     constants = _constants(rows.shape[1])

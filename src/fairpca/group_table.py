@@ -91,7 +91,7 @@ class GroupIntervals:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Cross-validated losses of the groups, from five folds.
+    """Cross-validated losses of the groups, from ten folds or from five.
 
     Rows of large groups, of which one more row changes nothing, are judged in all folds alike.
 

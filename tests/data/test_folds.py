@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from fairpca import GroupMoments
-from fairpca.folds import N_FOLDS, in_folds, row_folds
+from fairpca.folds import MOST_FOLDS, N_FOLDS, in_folds, n_folds, row_folds
 from fairpca.groups import Fold, encode_groups, groups_of_parts
 
 from devices import import_torch
@@ -15,8 +15,11 @@ from texts import refused
 ROWS = np.round(np.random.default_rng(0).normal(size=(500, 7)), 2).astype(np.float32)
 
 
-def columns(rows):
-    return [np.asarray(column) for column in rows.T]
+def shares(rows):
+    """The share of the rows in each fold of a comparison; the finer folds are of equal size too."""
+    fine = np.bincount(row_folds(rows), minlength=n_folds(rows.shape[1])) / len(rows)
+    assert abs(fine * len(fine) - 1.0).max() < 5.0 * np.sqrt(len(fine) / len(rows))
+    return fine.reshape(-1, N_FOLDS).sum(axis=0)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +29,6 @@ def columns(rows):
         np.asfortranarray,
         scipy.sparse.csr_matrix,
         scipy.sparse.csc_array,
-        columns,
         lambda rows: np.ascontiguousarray(np.repeat(rows, 2, axis=1))[:, ::2],
     ],
 )
@@ -80,7 +82,7 @@ def test_the_fold_goes_with_the_row():
     ids=["normal", "count", "small", "large", "binary", "tenths", "rankings", "quantiles"],
 )
 def test_folds_are_of_nearly_the_same_size(rows):
-    sizes = np.bincount(row_folds(rows), minlength=N_FOLDS) / len(rows)
+    sizes = shares(rows)
     assert sizes.min() > 0.185
     assert sizes.max() < 0.215
 
@@ -118,7 +120,7 @@ def test_neither_rounding_nor_the_unit_of_the_table_moves_rows():
 def test_rows_with_a_single_value_are_spread_over_all_folds():
     values = np.random.default_rng(5).normal(size=5000)
     for rows in (values[:, None], np.column_stack([values, np.zeros(5000), 1e-16 * values])):
-        sizes = np.bincount(row_folds(rows), minlength=N_FOLDS) / len(rows)
+        sizes = shares(rows)
         assert sizes.min() > 0.17
         assert sizes.max() < 0.23
         assert np.array_equal(row_folds(4.0 * rows), row_folds(rows))
@@ -144,35 +146,47 @@ def test_values_that_are_far_from_zero_or_small_beside_others_count():
         2020.0 + rng.normal(size=(5000, 3)),
         np.column_stack([np.full(5000, 1e8), rng.normal(size=(5000, 2))]),
     ):
-        sizes = np.bincount(row_folds(rows), minlength=N_FOLDS) / len(rows)
+        sizes = shares(rows)
         assert sizes.min() > 0.17
         assert sizes.max() < 0.23
 
 
+def test_few_columns_have_finer_folds_which_make_up_the_others():
+    assert [n_folds(d) for d in (1, 120, 121, 5000)] == [10, 10, 5, 5]
+    assert all(n_folds(d) % N_FOLDS == 0 for d in range(1, 200))
+    rows = np.random.default_rng(8).normal(size=(400, 40))
+    wide = np.hstack([rows, np.zeros((400, 100))])  # zeros add nothing to a row's hash
+    assert np.array_equal(row_folds(rows) % N_FOLDS, row_folds(wide))
+    few = np.hstack([rows[:, :5], np.zeros((400, 200))])
+    assert np.array_equal(row_folds(rows[:, :5]) % N_FOLDS, row_folds(few))
+
+
 def test_columns_are_told_apart():
     # One-hot rows have the same values in different columns.
-    assert len(set(row_folds(np.eye(60)).tolist())) == N_FOLDS
+    assert len(set(row_folds(np.eye(60)).tolist())) == n_folds(60)
 
 
 def test_parts_are_labelled_by_group_and_fold():
     groups = encode_groups(pd.Series(["a", "b"] * 250, name="sex"), 500)
     parts = in_folds(groups, ROWS)
     assert parts.names == ("sex", "fold")
-    assert parts.labels == tuple((label, Fold(fold)) for label in "ab" for fold in range(N_FOLDS))
+    folds = range(MOST_FOLDS)
+    assert parts.labels == tuple((label, Fold(fold)) for label in "ab" for fold in folds)
     folds = row_folds(ROWS)
     assert [parts.labels[code] for code in parts.codes] == [
         (label, fold) for label, fold in zip(["a", "b"] * 250, folds, strict=True)
     ]
     few = encode_groups(np.repeat(["a", "b"], [410, 90]), 500)
     some = in_folds(few, ROWS[:, :2], needed=True)  # 200 rows for each column are enough
-    assert some.labels == (("a", Fold(-1)), *(("b", Fold(fold)) for fold in range(N_FOLDS)))
+    there = np.unique(row_folds(ROWS[410:, :2])).tolist()
+    assert some.labels == (("a", Fold(-1)), *(("b", Fold(fold)) for fold in there))
     weights = np.repeat([1e-9, 1.0], [400, 100])
     assert in_folds(few, ROWS[:, :2], weights, needed=True).labels[1] == ("a", Fold(1))
     assert in_folds(groups, ROWS[:, :1], needed=True) is groups
     labels, group_of, fold_of = groups_of_parts(some.labels)
     assert labels == ("a", "b")
-    assert group_of.tolist() == [0, 1, 1, 1, 1, 1]
-    assert fold_of.tolist() == [-1, 0, 1, 2, 3, 4]
+    assert group_of.tolist() == [0] + [1] * len(there)
+    assert fold_of.tolist() == [-1, *there]
     assert groups_of_parts([("f", "old", Fold(1))])[0] == (("f", "old"),)
 
 
@@ -187,25 +201,27 @@ def assert_same(first, second):
 
 
 def test_moments_by_fold_are_those_of_the_rows_and_add_up(tmp_path):
-    people = pd.DataFrame({"sex": ["f", "m"] * 250, "age": ["old", "old", "young", "young"] * 125})
-    weights = np.random.default_rng(6).integers(0, 4, 500)
+    # Enough rows for each group to have five in each fold.
+    rows = np.random.default_rng(4).normal(size=(2000, 7))
+    people = pd.DataFrame({"sex": ["f", "m"] * 1000, "age": ["old", "old", "young", "young"] * 500})
+    weights = np.random.default_rng(6).integers(0, 4, 2000)
     for weight in (None, weights):
         choices = {"sample_weight": weight}
-        moments = GroupMoments.from_rows(ROWS, people, folds=True, **choices)
+        moments = GroupMoments.from_rows(rows, people, folds=True, **choices)
         assert moments.has_folds
-        plain = GroupMoments.from_rows(ROWS, people, **choices)
+        plain = GroupMoments.from_rows(rows, people, **choices)
         assert_same(moments.without_folds(), plain)
         assert_same(plain.without_folds(), plain)
-        fold, sex = row_folds(ROWS), people["sex"].to_numpy()
+        fold, sex = row_folds(rows), people["sex"].to_numpy()
         here = (fold == 2) & (sex == "f") & (people["age"].to_numpy() == "old")
         place = moments.labels.index(("f", "old", Fold(2)))
         alone = GroupMoments.from_rows(
-            ROWS[here], sample_weight=None if weight is None else weight[here]
+            rows[here], sample_weight=None if weight is None else weight[here]
         )
         np.testing.assert_allclose(moments.scatter[place], alone.scatter[0], atol=1e-10)
         halves = [
             GroupMoments.from_rows(
-                ROWS[i::2],
+                rows[i::2],
                 people[i::2],
                 folds=True,
                 sample_weight=None if weight is None else weight[i::2],

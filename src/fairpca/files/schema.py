@@ -24,7 +24,7 @@ from fairpca.files.checks import (
     quoted,
     require,
 )
-from fairpca.folds import N_FOLDS
+from fairpca.folds import MOST_FOLDS
 from fairpca.groups import Fold
 
 Schema = Mapping[str, Any]
@@ -220,7 +220,7 @@ def _checked_label(stored: Any) -> Hashable:
     good = not inside and label == label and label_as_data(label) == stored
     made = label if isinstance(label, tuple) else (label,)
     folds = [part for part in made if isinstance(part, Fold)]
-    good = good and all(-1 <= fold < N_FOLDS for fold in folds)
+    good = good and all(-1 <= fold < MOST_FOLDS for fold in folds)
     good = good and all(part is made[-1] and len(made) > 1 for part in folds)
     require(good, f"{quoted(stored)} can be no label of a group")
     return label

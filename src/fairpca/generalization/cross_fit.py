@@ -28,7 +28,7 @@ from fairpca._linalg.threads import in_threads
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca.data import padded
 from fairpca.folds import are_large
-from fairpca.groups import groups_of_parts, overlapping
+from fairpca.groups import Fold, groups_of_parts, overlapping
 from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem, filled, group_matrices
 
@@ -45,7 +45,8 @@ class FoldProblems:
     """The parts of groups that lie in one fold each, and what is found without each fold.
 
     Large groups are in all training rows and judged by all their rows, as their in-sample
-    losses are nearly right, unless `hold_out_large` is set.
+    losses are nearly right, unless `hold_out_large` is set. With `n_folds`, folds are joined until
+    so few are left.
 
     Rows are judged over the whole weight of their group, unless losses are sums. They are measured
     from the mean of the training rows; with groups that are centred each on its own mean, from that
@@ -68,20 +69,16 @@ class FoldProblems:
         problem: Problem,
         *,
         hold_out_large: bool = False,
+        n_folds: int | None = None,
     ) -> None:
         # Wide rows may have columns of zeros added to the space that they span.
-        self._cells = cells = padded(cells, problem.n_features)
-        self._problem = problem
+        self._divided = cells = padded(cells, problem.n_features)
+        self._groups, self._problem, self._n_folds = groups, problem, n_folds
+        self._cells = cells = _joined(cells, n_folds, join_large=not hold_out_large)
         plain, group_of, self._fold = groups_of_parts(cells.labels)
         _, made = overlapping(plain, groups)
         made = np.eye(len(plain), dtype=bool) if made is None else made
         self._members: NDArray[np.bool_] = made[:, group_of]
-        if not hold_out_large:
-            # Groups that are large are not held out, whether they were divided or not.
-            squares = cells.weight**2 / cells.effective_count
-            weight = np.bincount(group_of, cells.weight)
-            effective = weight**2 / np.bincount(group_of, squares)
-            self._fold[are_large(effective, cells.n_features)[group_of]] = -1
         self.not_held_out = ~(self._members & (self._fold >= 0)).any(axis=1)
         found = sorted(set(self._fold.tolist()) - {-1})
         self.numbers = found if len(found) > 1 or (self._fold == -1).any() else []
@@ -123,10 +120,15 @@ class FoldProblems:
         )
 
     def training_cells(self, fold: int) -> GroupMoments:
-        """The moments by group and fold of all rows but those of a fold."""
-        kept = np.flatnonzero(self._fold != fold)
-        labels = [self._cells.labels[i] for i in kept]
-        return self._cells.united(labels, np.eye(len(self._fold), dtype=bool)[kept])
+        """The moments by group and fold of all rows but those of a fold, divided as they were."""
+        cells = self._divided
+        kept = np.flatnonzero(_fewer(groups_of_parts(cells.labels)[2], self._n_folds) != fold)
+        labels = [cells.labels[i] for i in kept]
+        return cells.united(labels, np.eye(len(cells.labels), dtype=bool)[kept])
+
+    def in_fewer(self, n_folds: int) -> FoldProblems:
+        """The same with folds joined until so few are left."""
+        return FoldProblems(self._divided, self._groups, self._problem, n_folds=n_folds)
 
     @property
     def traces(self) -> Array:
@@ -276,6 +278,28 @@ class FoldProblems:
         sums = np.bincount(where, values * self._judged_share, n_folds * k).astype(np.float64)
         per = np.ones(k) if self._problem.aggregation == "sum" else self._weight
         return np.asarray(sums.reshape(n_folds, k) / per)
+
+
+def _fewer(folds: NDArray[np.intp], n_folds: int | None) -> NDArray[np.intp]:
+    """The folds that rows of these are in where so few are left."""
+    return folds if n_folds is None else np.where(folds < 0, folds, folds % n_folds)
+
+
+def _joined(cells: GroupMoments, n_folds: int | None, *, join_large: bool) -> GroupMoments:
+    """The same moments in fewer folds, and large groups whole, if they were divided or not."""
+    _, group_of, folds = groups_of_parts(cells.labels)
+    joined = _fewer(folds, n_folds)
+    if join_large:
+        squares = cells.weight**2 / cells.effective_count
+        effective = np.bincount(group_of, cells.weight) ** 2 / np.bincount(group_of, squares)
+        joined = np.where(are_large(effective, cells.n_features)[group_of], -1, joined)
+    if (joined == folds).all():
+        return cells
+    found, part_of = np.unique([group_of, joined], axis=1, return_inverse=True)
+    parts = np.arange(found.shape[1])[:, None] == part_of.reshape(-1)
+    labels: list[Any] = [cells.labels[one] for one in parts.argmax(axis=1)]
+    labels = [(*label[:-1], Fold(fold)) for label, fold in zip(labels, found[1], strict=True)]
+    return cells.united(labels, parts)
 
 
 @dataclass(frozen=True, eq=False)

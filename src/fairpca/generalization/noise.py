@@ -16,7 +16,7 @@ import numpy as np
 
 from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.exceptions import warn_user
-from fairpca.folds import are_large
+from fairpca.folds import N_FOLDS, are_large
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.group_table import HeldOut
 from fairpca.measures import SUM_ROUNDING
@@ -27,8 +27,7 @@ from fairpca.solvers import ExactSolver
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
-of n rows in sample and of 4/5 n rows held out cancel with powers of 5/9 and 4/9 (there are five
-folds, unless some of them are held out already)."""
+of n rows in sample and of 4/5 n rows held out in five folds cancel with powers of 5/9 and 4/9."""
 
 _FEW_DIGITS = 1e-4
 """Rounding, as a share of what PCA loses, from which on standard errors are not known: a column
@@ -163,21 +162,24 @@ class SamplingNoise:
 
         In each fold's training rows groups get the weights that were found with all rows: numbers
         far fewer than those of a subspace, and one eigenproblem. Where eigenvalues are nearly tied,
-        weights do not determine a subspace, so the problem of the training rows is solved instead;
-        with many columns, where this would take too long, the weights are used all the same.
+        weights do not determine a subspace, so the problem of the training rows is solved instead,
+        for few folds; with many columns, where this would take too long, the weights are used all
+        the same.
         """
         folds, weights = self.folds, np.maximum(solution.certificate.multipliers, 0.0)
         if folds is None or not weights.any():
             return None
         bases = folds.weighted_bases(weights / self.problem.affine.units)
-        problem = self.problem
+        problem, pca_losses = self.problem, self.pca_losses
         if not problem.is_expensive and (
             _turn(bases, solution.basis) > _TIED + _turn(folds.pca_bases, problem.pca_basis)
         ):
+            folds = folds.in_fewer(N_FOLDS)
             temperature = solution.certificate.temperature
             bases = [self._solved(folds.training(fold), temperature) for fold in folds.numbers]
+            pca_losses = (folds.traces - folds.kept(folds.pca_bases)).sum(axis=0)
         losses = (folds.traces - folds.kept(bases)).sum(axis=0)
-        return HeldOut(self.pca_losses, losses, self.own_losses, self.problem.weights)
+        return HeldOut(pca_losses, losses, self.own_losses, problem.weights)
 
     def _solved(self, training: Problem, temperature: float) -> Array:
         """The subspace of some of the rows, with the baselines and the temperature of all."""

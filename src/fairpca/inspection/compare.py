@@ -789,7 +789,7 @@ class HeldOutSums:
         progress: Progress | None = None,
     ) -> HeldOutSums:
         """Fit the methods to all folds but one, for each fold, and sum up what it loses."""
-        folds = FoldProblems(cells, groups, problem, hold_out_large=True)
+        folds = FoldProblems(cells, groups, problem, hold_out_large=True, n_folds=N_FOLDS)
         if folds.not_held_out.any():
             raise ValueError(
                 "compare holds out rows of all groups: take moments with folds=True, not 'needed'."
