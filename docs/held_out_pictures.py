@@ -1,7 +1,7 @@
 """Make the pictures of held-out rows: ``python docs/held_out_pictures.py``.
 
-The first of the README is of studies/genomes.json, which ``python -m studies.genomes`` writes. Its
-second is of UCI's two parts of Adult: one for the fit, the other to judge it. That of
+The first of the README is of UCI's two parts of Adult: one for the fits, the other to judge them.
+Its second is of studies/genomes.json, which ``python -m studies.genomes`` writes. That of
 docs/guide/dimensions.md is drawn as the page says.
 """
 
@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib import pyplot as plt
+from numpy.typing import NDArray
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, GroupTable, MinMax, audit
+from fairpca import FairPCA, MinMax, audit
 from fairpca.datasets import load_adult
 from fairpca.metrics import held_out_losses
 from fairpca.plotting import HeldOutLossDisplay
@@ -26,6 +27,8 @@ DOCS = Path(__file__).parent
 sys.path.append(str(DOCS.parent))
 
 from studies.genomes import DATA, interval  # noqa: E402
+
+Array = NDArray[np.float64]
 
 FAIR, PLAIN, OWN, SHUFFLED, GRID = "#D55E00", "#333333", "#009E73", "#8c8c8c", "#e5e5e5"
 
@@ -42,6 +45,23 @@ PANELS = {
     "worst": ("The region recognised worst\n(recall, %)", 0),
 }
 """Figures of the study: their titles here, and where the axis begins."""
+
+RACES = ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
+
+ADULT: dict[str, tuple[FairPCA, str, str, str]] = {
+    "PCA": (FairPCA(5, groups=None), PLAIN, "D", PLAIN),
+    "fair PCA": (FairPCA(5), FAIR, "o", FAIR),
+    "balanced PCA": (FairPCA(5, criterion="balanced"), SHUFFLED, "s", SHUFFLED),
+    "PCA with 6 components": (FairPCA(6, groups=None), PLAIN, "D", "white"),
+}
+"""Methods for Adult, with colours, markers and what fills these."""
+
+OWN_PCA = "its own PCA"
+
+N_RESAMPLES = 1000
+
+_PLACES = (0.24, 0.08, -0.08, -0.24)
+"""Where methods are beside the middle of their group."""
 
 _SHIFT = 1.018
 """Factor between the places of neighbouring methods, so that their intervals can be seen."""
@@ -80,38 +100,71 @@ def genomes(data: dict[str, Any]) -> Any:
     return figure
 
 
-def adult_by_race() -> GroupTable:
-    """Losses of UCI's test part, of fits to its training part with five components."""
+def adult_by_race() -> dict[str, Array]:
+    """Shares of UCI's test part that are lost, in per cent, with fits to its training part.
+
+    For each method the share of each group and the ends of its interval, (k, 3); for `OWN_PCA` the
+    share alone, (k,). `"people"` has the numbers of people, `"total"` what all lose with `METHODS`.
+    """
     train, test = (
         load_adult(subset=part, sensitive="race", keep_sensitive=False)
         for part in ("train", "test")
     )
     scale = StandardScaler().fit(train.data.drop(columns="fnlwgt"))
     X, new = (scale.transform(part.data.drop(columns="fnlwgt")) for part in (train, test))
-    fair = FairPCA(5).fit(X, sensitive_features=train.sensitive_features)
-    people = test.sensitive_features
-    return audit(fair, new, sensitive_features=people, baseline="training", n_resamples=0)
+    groups, rng, found, totals = (
+        np.asarray(test.sensitive_features),
+        np.random.default_rng(0),
+        {},
+        [],
+    )
+    members = [groups == label for label in RACES]
+    for name, (fair, *_) in ADULT.items():
+        fair.fit(X, sensitive_features=train.sensitive_features)
+        table = audit(fair, new, sensitive_features=groups, baseline="training", n_resamples=0)
+        errors = np.square(new - fair.inverse_transform(fair.transform(new))).sum(axis=1)
+        distances = np.square(new - fair.mean_).sum(axis=1)
+        shares = []
+        for some in members:
+            drawn = rng.integers(some.sum(), size=(N_RESAMPLES, some.sum()))
+            resampled = errors[some][drawn].sum(axis=1) / distances[some][drawn].sum(axis=1)
+            ends = np.quantile(resampled, [0.025, 0.975])
+            shares.append([errors[some].sum() / distances[some].sum(), *ends])
+        found[name] = 100 * np.array(shares)
+        totals.append(100 * errors.sum() / distances.sum())
+        if name == "fair PCA":
+            own = 100 * table.share_of(table.own_loss)
+            found[OWN_PCA] = own[[table.labels.index(label) for label in RACES]]
+    people = np.array([some.sum() for some in members])
+    return found | {"people": people, "total": np.array(totals)}
 
 
-def adult(table: GroupTable) -> Any:
-    """For each group the shares lost with PCA, fair PCA and the group's own PCA; largest first."""
-    order = np.argsort(-table.share_of(table.pca_loss))[::-1]
-    places = np.arange(len(order))
-    figure, ax = plt.subplots(figsize=(8, 2.6))
-    losses = {
-        "its own PCA": (table.own_loss, OWN, "|"),
-        "fair PCA": (table.loss, FAIR, "o"),
-        "PCA": (table.pca_loss, PLAIN, "D"),
-    }
-    shares = {name: 100 * table.share_of(loss)[order] for name, (loss, _, _) in losses.items()}
-    ax.hlines(places, shares["its own PCA"], shares["PCA"], color=SHUFFLED, linewidth=1.2)
-    for name, (_, color, marker) in losses.items():
-        size = 14 if marker == "|" else 6
-        style = {"markersize": size, "markeredgewidth": 2.5 if marker == "|" else 1.0}
-        ax.plot(shares[name], places, marker, color=color, label=name, **style)
-    names = [f"{table.labels[i]}, {table.count[i]:,} people" for i in order]
+def adult(found: dict[str, Array]) -> Any:
+    """For each group the shares lost with each method, and with its own PCA; largest first."""
+    order = np.argsort(found["PCA"][:, 0])
+    places = np.arange(len(order), dtype=float)
+    figure, ax = plt.subplots(figsize=(8, 3.4))
+    for (name, (_, color, marker, face)), shift in zip(ADULT.items(), _PLACES, strict=True):
+        share, low, high = found[name][order].T
+        ax.errorbar(
+            share,
+            places + shift,
+            xerr=[share - low, high - share],
+            fmt=marker,
+            color=color,
+            markerfacecolor=face,
+            markersize=5.5,
+            elinewidth=0.9,
+            label=name,
+        )
+    own = found[OWN_PCA][order]
+    ax.vlines(own, places - 0.38, places + 0.38, color=OWN, linewidth=2.5, label=OWN_PCA)
+    for place in places[1:]:
+        ax.axhline(place - 0.5, color=GRID, linewidth=0.8)
+    names = [f"{RACES[i]}\n{found['people'][i]:,} people" for i in order]
     ax.set_yticks(places, names)
-    ax.set_ylim(-0.6, len(order) - 0.4)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.5, len(order) - 0.5)
     ax.set_xlabel("variance of held-out people that is lost with five components, %")
     ax.grid(axis="x", color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
