@@ -222,13 +222,14 @@ class FoldProblems:
         """
         cells: Any = self._cells
         r = self._problem.n_components
-        belongs = self._members.astype(np.float64)
-        inside = [(v @ belongs) * self._is_training[j] for _, v, j, _ in sums]
+        inside: Array = np.array([v for _, v, _, _ in sums]) @ self._members.astype(np.float64)
+        inside *= self._is_training[[j for _, _, j, _ in sums]]
         if not self._problem.is_large:
-            stack = np.tensordot(np.array(inside, dtype=np.float64), cells.scatter, 1)
+            stack = np.tensordot(inside, cells.scatter, 1)
             for matrix, weights, (centers, *_) in zip(stack, inside, sums, strict=True):
-                offsets = self._means - centers
-                matrix += (offsets * (weights * cells.weight)[:, None]).T @ offsets
+                some = np.flatnonzero(weights)
+                offsets = self._means[some] - (centers if centers.ndim == 1 else centers[some])
+                matrix += (offsets * (weights * cells.weight)[some, None]).T @ offsets
             return DenseMatrices(stack).own_pairs(r, sums[0][3])
         # Unless the rows are few, it takes less time to subtract those that are in the fold.
         moments, members, stack = self._problem.moments, self._members, cells.scatter

@@ -302,6 +302,8 @@ class _SubspaceDescent:
     def _direction(self) -> Array:
         """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive."""
         outer, shift = self.jacobian.T @ self.factor, 0.0
+        if outer.shape[1] > len(outer):  # of many groups: as many columns give the same B B^T
+            outer = np.asarray(np.linalg.qr(outer.T, mode="r")).T
         while True:
             diagonal, inner, positive = self.shifted(outer, shift)
             if positive or shift > _LAST_SHIFT:
