@@ -4,11 +4,9 @@
 reduction and back (`y_pred`). In a ``MetricFrame`` by group, ``disparity_error`` is each group's
 disparity and ``.difference()`` the largest pairwise one.
 
-`WorstGroupScorer` is a scorer for scikit-learn's searches and cross-validation, and
-`held_out_losses` cross-validates the number of dimensions.
+`WorstGroupScorer` is a scorer for scikit-learn's searches and cross-validation.
 """
 
-from fairpca.inspection.held_out import HeldOutLosses, LossCurve, held_out_losses
 from fairpca.inspection.scoring import (
     WorstGroupScorer,
     disparity_error,
@@ -16,10 +14,7 @@ from fairpca.inspection.scoring import (
 )
 
 __all__ = [
-    "HeldOutLosses",
-    "LossCurve",
     "WorstGroupScorer",
     "disparity_error",
-    "held_out_losses",
     "reconstruction_error",
 ]

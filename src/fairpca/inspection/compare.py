@@ -585,7 +585,7 @@ def compare(
     See Also
     --------
     fairpca.audit : Judges a reduction that is already in use.
-    fairpca.metrics.held_out_losses : Held-out losses of one reduction for several dimensions.
+    fairpca.metrics.WorstGroupScorer : Scores whole pipelines on held-out rows.
 
     Notes
     -----

@@ -160,7 +160,7 @@ class WorstGroupScorer(BaseEstimator):
 
     See Also
     --------
-    fairpca.metrics.held_out_losses : Losses pooled over folds, before the worst group is picked.
+    fairpca.compare : Losses pooled over folds, before the worst group is picked.
 
     Examples
     --------
@@ -345,23 +345,6 @@ class ScoredGroups:
         texts = (*texts, f"{len(names)} small groups together")
         weights = _put_together(self.weights, small)
         return replace(self, texts=texts, count=np.diff(weights.indptr), weights=weights)
-
-    def held_out(self, rows: NDArray[np.bool_]) -> ScoredGroups:
-        """The same groups with some of the rows only."""
-        weights = scipy.sparse.csr_array(self.weights.multiply(rows[None, :]))
-        weights.eliminate_zeros()
-        weights.sort_indices()
-        return replace(self, count=np.diff(weights.indptr), weights=weights)
-
-    def only(self, there: NDArray[np.intp]) -> ScoredGroups:
-        """Some of the groups."""
-        texts = tuple(self.texts[i] for i in there)
-        return replace(self, texts=texts, count=self.count[there], weights=self.weights[there])
-
-    def members(self, group: int) -> tuple[NDArray[np.integer[Any]], Array]:
-        """The rows of a group, in order, and their weights."""
-        part = slice(*self.weights.indptr[group : group + 2])
-        return self.weights.indices[part], self.weights.data[part]
 
     def own_lost(self, reduction: Any, rows: Any) -> Array:
         """What each group loses in sum with the own PCA of its training rows; (k,).

@@ -1,9 +1,18 @@
-"""Curves and bars: losses by group, fronts, held-out losses and comparisons."""
+"""Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
+
+Each class holds the numbers of one picture, is made by a ``from_...`` method that also draws it,
+and draws itself again with `plot`. Those of estimators take any fitted reduction for which the
+picture makes sense, also inside a pipeline. Other looks are set on the axes, `ax_`.
+Colours are those of the report and can be told apart by colour-blind readers, markers differ as
+well, and every group is shown with its number of rows. Names are drawn with the fonts of
+matplotlib's ``rcParams["font.family"]``: add one for Chinese, say.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,21 +21,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca.group_table import GroupTable
 from fairpca.inspection.compare import Comparison
-from fairpca.inspection.held_out import HeldOutLosses
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
-from fairpca.plotting._style import (
-    FAIR_COLOR,
-    INK,
-    OWN_COLOR,
-    PCA_COLOR,
-    Display,
-    plain_text,
-    with_rows,
-)
+from fairpca.text import group_name
 
-_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
-"""Of the groups that are worst off with held-out rows."""
+__all__ = ["ComparisonDisplay", "DisparityDisplay", "FrontDisplay"]
+
+PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
+"""One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""
+
+_WIDTH, _LEGEND = 7.5, 2.5
+"""Inches of a picture without its legend, and of one beside it."""
+
 
 _ROW = 0.8
 """The height of a group's row in a comparison, where 1 is the distance of two rows."""
@@ -44,8 +50,38 @@ _FAINT = "#9aa0a6"
 _TITLE = 84
 """Letters on a line of the verdict above a comparison."""
 
-_SHIFT = 0.06
-"""How far, in dimensions, the points of two curves stand apart, so that both intervals are seen."""
+
+@dataclass(eq=False)
+class Display:
+    """A picture on one pair of axes."""
+
+    ax_: Any = field(init=False, default=None, repr=False)
+    figure_: Any = field(init=False, default=None, repr=False)
+    _is_own: bool = field(init=False, default=False, repr=False)
+
+    def _on(self, ax: Any, height: float = 4.5) -> Any:
+        """The axes to draw on: those that are given, or new ones."""
+        self._is_own = ax is None
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError("Pictures need matplotlib: install `fairpca[plot]`.") from error
+            _, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+    def _add_legend(self, *, beside: bool = False) -> None:
+        """A legend: in a figure of our own above the axes or beside them, else inside of them."""
+        if not self._is_own:
+            # Not where matplotlib finds room, as what is drawn next would not know of it.
+            self.ax_.legend(loc="upper right", framealpha=0.7, fontsize="small")
+        elif beside:
+            self.figure_.set_figwidth(_WIDTH + _LEGEND)
+            self.figure_.legend(loc="outside right upper", frameon=False)
+        else:
+            above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3}
+            self.ax_.legend(frameon=False, borderpad=0.2, **above)
 
 
 @dataclass(eq=False)
@@ -115,10 +151,10 @@ class DisparityDisplay(Display):
             shares = 100.0 * table.share_of(values)
             ax.barh(places + shift, shares, height=0.38, color=color, label=name)
         pairs = zip(table.labels, table.count, strict=True)
-        ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
+        ax.set_yticks(places, [_with_rows(*pair, table.group_names) for pair in pairs])
         ax.set_ylim(len(places) - 0.4, -0.6)  # from above
         ax.set_xlabel("loss beyond own PCA (% of the group's variance)")
-        self._name_things()
+        self._add_legend()
         return self
 
 
@@ -172,7 +208,7 @@ class FrontDisplay(Display):
         if measured.relative:
             unit, scale = "% of its variance", 100.0
         elif front.over == "largest" and problem.traces[worst] > 0.0:
-            name = plain_text(moments.labels[worst], moments.group_names)
+            name = _plain_text(moments.labels[worst], moments.group_names)
             unit, scale = f"% of {name}'s variance", 100.0 / problem.traces[worst]
         name = f"{front.worst_name} {'by' if measured.is_kept else 'of'} a group"
         if front.over == "spread":
@@ -197,85 +233,7 @@ class FrontDisplay(Display):
                 ax.plot(*point, marker, color=color, label=name, markersize=9)
         ax.set_xlabel(self.name)
         ax.set_ylabel("total loss above ordinary PCA (%)")
-        self._name_things()
-        return self
-
-
-@dataclass(eq=False)
-class HeldOutLossDisplay(Display):
-    """What the worst-off group loses on held-out rows, by the number of dimensions.
-
-    The marker of a point says which group that is. Intervals allow for the group having been
-    picked: see `fairpca.metrics.held_out_losses`.
-
-    Parameters
-    ----------
-    losses : HeldOutLosses
-        The numbers.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
-
-    See Also
-    --------
-    fairpca.metrics.held_out_losses : Has the numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> from fairpca.metrics import held_out_losses
-    >>> from fairpca.plotting import HeldOutLossDisplay
-    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> losses = held_out_losses(FairPCA(), X, sensitive_features=groups, dimensions=range(1, 4))
-    >>> display = HeldOutLossDisplay.from_losses(losses)
-    >>> display.ax_.get_xlabel()
-    'dimensions'
-    """
-
-    losses: HeldOutLosses
-
-    @classmethod
-    def from_losses(cls, losses: HeldOutLosses, *, ax: Any = None) -> HeldOutLossDisplay:
-        """Draw what `fairpca.metrics.held_out_losses` returns."""
-        return cls(losses).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> HeldOutLossDisplay:
-        """Draw two curves with intervals."""
-        ax, losses = self._on(ax), self.losses
-        scale, unit = 1.0, "squared units of X"
-        if losses.relative:
-            scale, unit = 100.0, "% of its variance"
-        worst: set[int] = set()
-        handles = []
-        ours = "fair PCA" if losses.name == "fair" else losses.name
-        for curve, shift, color, name in (
-            (losses.pca, -_SHIFT, PCA_COLOR, "ordinary PCA"),
-            (losses.reduction, _SHIFT, FAIR_COLOR, ours),
-        ):
-            worst_loss, (low, high) = scale * curve.worst, scale * np.array(curve.worst_interval)
-            places = np.array(losses.dimensions) + shift
-            ends = np.maximum([worst_loss - low, high - worst_loss], 0.0)
-            bars = {"yerr": ends, "capsize": 3, "color": color, "label": name}
-            handles.append(ax.errorbar(places, worst_loss, **bars))
-            for group in np.unique(curve.worst_group).tolist():
-                here = curve.worst_group == group
-                marker = _MARKERS[group % len(_MARKERS)]
-                points = {"linestyle": "", "marker": marker, "color": color}
-                ax.plot(places[here], worst_loss[here], **points)
-                worst.add(group)
-        for group in sorted(worst):  # what the markers mean, in the legend alone
-            marker = _MARKERS[group % len(_MARKERS)]
-            name = with_rows(losses.groups[group], losses.count[group])
-            handles += ax.plot([], [], linestyle="", marker=marker, color=OWN_COLOR, label=name)
-        ax.set_ylim(bottom=0.0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out loss ({unit})")
-        self._name_groups(handles=handles)
+        self._add_legend()
         return self
 
 
@@ -362,7 +320,7 @@ class ComparisonDisplay(Display):
                     label=label if face == color else "_",  # the legend shows the filled one
                 )
         labels = zip([found.labels[i] for i in order], found.count[order].tolist(), strict=True)
-        ax.set_yticks(places, [with_rows(*pair, found.group_names) for pair in labels])
+        ax.set_yticks(places, [_with_rows(*pair, found.group_names) for pair in labels])
         ax.set_ylim(k - 0.5, -0.5)  # from above
         ax.set_xlabel(
             "share of variance lost on held-out rows (%)\n"
@@ -370,5 +328,16 @@ class ComparisonDisplay(Display):
         )
         ax.set_xlim(left=max(ax.get_xlim()[0], 0.0))
         ax.set_title(textwrap.fill(str(found.verdict), _TITLE), loc="left", fontsize="small")
-        self._name_groups()
+        self._add_legend(beside=True)
         return self
+
+
+def _plain_text(label: Hashable, names: Sequence[str] | None = None) -> str:
+    """A label as plain text: short, on one line, and with no formula in it."""
+    text = group_name(label, names).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text  # which a legend would leave out
+
+
+def _with_rows(label: Hashable, count: int, names: Sequence[str] | None = None) -> str:
+    """A group and its number of rows."""
+    return f"{_plain_text(label, names)} ({count:,} rows)"
