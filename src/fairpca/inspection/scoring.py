@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._linalg.dense import dense_blocks, leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca.criteria import as_criterion
 from fairpca.exceptions import warn_user
 from fairpca.fair_pca import FairPCA
-from fairpca.generalization.bootstrap import NO_VARIANCE
-from fairpca.groups import chosen_columns, encode_groups, named_columns, overlapping, table_names
-from fairpca.inspection.audit import entering, squared_errors
+from fairpca.group_table import GroupTable
+from fairpca.groups import table_names
+from fairpca.inspection.audit import audit
 from fairpca.inspection.pipelines import find_reduction
-from fairpca.measures import MEASURES, Measure, check_measure
+from fairpca.measures import MEASURES, AffineMeasure, check_measure
 from fairpca.text import MOST_NAMES, label_text, listed
-from fairpca.validation import check_rows, check_same_index, check_weights
+from fairpca.validation import check_same_index, check_weights
 
 _FEW_ROWS = 10
-"""Groups with fewer rows are scored together: even normal errors in one direction then have a mean
-square that is off by sqrt(2 / 10), nearly half of it, so the worst group would be chance."""
+"""Groups with fewer rows are warned of: even normal errors in one direction then have a mean square
+that is off by sqrt(2 / 10), nearly half of it, so the worst group is chance."""
 
 
 def reconstruction_error(
@@ -147,8 +144,8 @@ class WorstGroupScorer(BaseEstimator):
     `sensitive_features` that a search is given go to `FairPCA` and to this scorer. Without, the
     scorer finds the groups only if `FairPCA` was fitted by names of columns of a data frame.
 
-    Groups with fewer than ten rows in a fold are scored as one group, and groups of the fit with
-    none are left out of its score; a warning names them.
+    Groups of the fit without a row in a fold are left out of its score. A warning names them, and
+    those with fewer than ten rows.
 
     Parameters
     ----------
@@ -156,7 +153,8 @@ class WorstGroupScorer(BaseEstimator):
         One of the measures of `MinMax`. None is that of the criterion of a `FairPCA`, and
         "share_kept" for other reductions. A disparity is measured from the own PCA of the group's
         training rows, as by `audit` with ``baseline="training"``; it falls with the number of
-        components as every loss does. Variances are measured from the fitted mean.
+        components as every loss does. Variances are measured from the mean of the training rows,
+        and for other reductions than `FairPCA` from that of the rows that are scored.
 
     See Also
     --------
@@ -222,28 +220,36 @@ class WorstGroupScorer(BaseEstimator):
         -------
         float
         """
-        step = find_reduction(estimator, type(self).__name__)
+        reduction = find_reduction(estimator, type(self).__name__).reduction
         measure = MEASURES["share_kept"]
         if self.measure is not None:
             measure = check_measure(self.measure)
-        elif isinstance(step.reduction, FairPCA):
-            measure = as_criterion(step.reduction.criterion).measured
-        check_is_fitted(step.reduction)
-        if sensitive_features is None:
-            sensitive_features = _fitted_names(step.reduction, X)
-        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        names = named_columns(X, sensitive_features)
-        given = chosen_columns(X, names) if names else sensitive_features
-        rows = entering(step.rows(entering(X, estimator, names)), step.reduction, names)
-        n = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-        weights = check_weights(sample_weight, n)
-        groups = ScoredGroups.of_rows(step.reduction, given, n, weights)
-        _warn_of_absent(step.reduction, groups)
-        errors, distances = row_errors(step.reduction, rows, weights)
-        own = np.zeros(len(groups.texts))
-        if measure.is_disparity:
-            own = groups.own_lost(step.reduction, check_rows(rows))
-        return -float(groups.measures(measure, errors, distances, own).max())
+        elif isinstance(reduction, FairPCA):
+            measure = as_criterion(reduction.criterion).measured
+        check_is_fitted(reduction)
+        known = getattr(reduction, "baselines_", None)
+        if measure.is_disparity and known is None:
+            raise ValueError(
+                "A score by disparities needs each training group's own PCA, which this "
+                f"{type(reduction).__name__} has not kept: take another measure, as in "
+                "WorstGroupScorer('share_lost')."
+            )
+        table = audit(
+            estimator,
+            X,
+            sensitive_features=_fitted_names(reduction, X)
+            if sensitive_features is None
+            else sensitive_features,
+            sample_weight=sample_weight,
+            missing_labels=getattr(reduction, "missing_labels", "error"),
+            baseline="rows" if known is None else "training",
+            n_resamples=0,
+        )
+        _warn_of_groups(reduction, table)
+        # A group that was not among the training rows is measured from ordinary PCA of these.
+        own = np.where(np.isnan(table.own_loss), table.pca_loss, table.own_loss)
+        affine = AffineMeasure.of(measure, table.variance, table.variance - own, np.ones(len(own)))
+        return -float(affine.values(table.variance - table.loss).max())
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
         """Score a fitted estimator, as scikit-learn calls scorers."""
@@ -269,141 +275,20 @@ def _fitted_names(reduction: Any, X: Any) -> list[str]:
     )
 
 
-def _warn_of_absent(reduction: Any, groups: ScoredGroups) -> None:
-    """Warn of groups of the fit without any row to score."""
-    table = getattr(reduction, "group_table_", None)
-    if table is None or reduction.groups is None:
-        return
-    absent = [label for label in table.labels if label not in groups.labels]
-    if absent:
-        texts = listed([label_text(label, table.group_names) for label in absent], MOST_NAMES)
+def _warn_of_groups(reduction: Any, table: GroupTable) -> None:
+    """Warn of groups of the fit without any row to score, and of those with few."""
+    fitted: Any = getattr(reduction, "group_table_", ())
+    texts = table.group_texts()
+    absent = [label for label in fitted if label not in table.labels]
+    if absent and reduction.groups is not None:
+        names = listed([label_text(label, fitted.group_names) for label in absent], MOST_NAMES)
         warn_user(
-            f"No rows to score in the groups {texts}: the score is the worst of the others. Take "
+            f"No rows to score in the groups {names}: the score is the worst of the others. Take "
             "fewer folds, or folds with rows of every group (StratifiedKFold by group)."
         )
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredGroups:
-    """Groups of rows, small ones as one.
-
-    Attributes
-    ----------
-    labels : tuple of length k
-        The groups that have rows, before small ones are put together.
-    texts : tuple of length at most k
-        What the groups are called that are scored.
-    count : integer array
-        Rows of each with a positive weight.
-    weights : CSR matrix with a row for each of these groups
-        Weight of each row of X in the group.
-    by_label : CSR matrix with a row for each of the labels
-        The same before small groups are put together.
-    """
-
-    labels: tuple[Hashable, ...]
-    texts: tuple[str, ...]
-    count: NDArray[np.int64]
-    weights: Any
-    by_label: Any
-
-    @classmethod
-    def of_rows(
-        cls, reduction: Any, given: Any, n: int, sample_weight: Array | None
-    ) -> ScoredGroups:
-        """The groups that a reduction is for, with these sensitive features."""
-        groups = encode_groups(given, n, getattr(reduction, "missing_labels", "error"))
-        weights = groups.weights(np.ones(n) if sample_weight is None else sample_weight)
-        kept = np.flatnonzero(weights > 0.0)
-        shape = (len(groups.labels), n)
-        matrix = scipy.sparse.csr_array((weights[kept], (groups.codes[kept], kept)), shape=shape)
-        kind = getattr(reduction, "groups", None) or "intersections"
-        labels, parts = overlapping(groups.labels, kind)
-        if parts is not None:
-            matrix = scipy.sparse.csr_array(parts.astype(np.float64)) @ matrix
-        matrix.sort_indices()
-        count = np.diff(matrix.indptr)
-        there = np.flatnonzero(count)
-        if len(there) == 0:
-            raise ValueError("There are no rows to score: none has a label and a positive weight.")
-        names = tuple(labels[i] for i in there)
-        texts = tuple(label_text(label, groups.names) for label in names)
-        return cls(names, texts, count[there], matrix[there], matrix[there])._small_as_one()
-
-    def _small_as_one(self) -> ScoredGroups:
-        small = self.count < _FEW_ROWS
-        if not small.any():
-            return self
-        names = [self.texts[i] for i in np.flatnonzero(small)]
-        what = f"Fewer than {_FEW_ROWS} rows to score in"
-        if len(names) == 1:
-            warn_user(f"{what} the group {names[0]!r}: what it loses on them is mostly noise.")
-            return self
-        groups = listed(names, MOST_NAMES)
-        warn_user(f"{what} each of the groups {groups}: they are scored as one group.")
-        texts = tuple(self.texts[i] for i in np.flatnonzero(~small))
-        texts = (*texts, f"{len(names)} small groups together")
-        weights = _put_together(self.weights, small)
-        return replace(self, texts=texts, count=np.diff(weights.indptr), weights=weights)
-
-    def own_lost(self, reduction: Any, rows: Any) -> Array:
-        """What each group loses in sum with the own PCA of its training rows; (k,).
-
-        A group that was not among these has that of all of them.
-        """
-        known = getattr(reduction, "baselines_", None)
-        if known is None:
-            raise ValueError(
-                "A score by disparities needs each training group's own PCA, which this "
-                f"{type(reduction).__name__} has not kept: take another measure, as in "
-                "WorstGroupScorer('share_lost')."
-            )
-        lost = self.by_label.copy()
-        for label, begin, end in zip(self.labels, lost.indptr[:-1], lost.indptr[1:], strict=True):
-            position = known.position(label)
-            basis = known.pca_basis if position is None else known.own_bases[position]
-            for part, block in dense_blocks(rows[lost.indices[begin:end]]):
-                centred = block - known.mean
-                left = np.square(centred).sum(axis=1) - np.square(centred @ basis).sum(axis=1)
-                lost.data[begin:end][part] *= left
-        few = np.diff(lost.indptr) < _FEW_ROWS
-        together = lost if len(self.texts) == len(self.labels) else _put_together(lost, few)
-        return np.asarray(together.sum(axis=1))
-
-    def measures(self, measure: Measure, errors: Array, distances: Array, own: Array) -> Array:
-        """The measures of groups whose rows lose this with the reduction and with nothing; (k,)."""
-        lost, variance = self.weights @ errors - own, self.weights @ distances
-        unit = variance if measure.relative else np.asarray(self.weights.sum(axis=1))
-        some = variance > NO_VARIANCE * variance.max(initial=0.0)
-        loss = np.divide(lost, unit, where=some | (not measure.relative), out=np.zeros_like(lost))
-        if not measure.is_kept:
-            return np.asarray(loss)
-        return np.asarray(loss - (1.0 if measure.relative else variance / unit))
-
-
-def _put_together(weights: Any, small: NDArray[np.bool_]) -> Any:
-    """A matrix with a row for each group, those of small groups as one row, the last.
-
-    A row of X that is in several of them, as in overlapping groups, counts once.
-    """
-    union = weights[np.flatnonzero(small)].max(axis=0).toarray().reshape(1, -1)
-    rest = weights[np.flatnonzero(~small)]
-    return scipy.sparse.vstack([rest, scipy.sparse.csr_array(union)], format="csr")
-
-
-def row_errors(reduction: Any, X: Any, weights: Array | None = None) -> tuple[Array, Array]:
-    """Squared distances of rows from their reconstructions and from the fitted mean; (n,) each.
-
-    A reduction without a mean gets that of these rows.
-    """
-    rows = check_rows(X)
-    # Sparse rows that have been checked are in a format that can be cut.
-    errors, _ = squared_errors(reduction, rows if scipy.sparse.issparse(X) else X, rows)
-    center = getattr(reduction, "mean_", None)
-    if center is None:
-        portions = np.ones(rows.shape[0]) if weights is None else weights
-        center = portions @ rows / portions.sum()
-    distances = np.empty(rows.shape[0])
-    for part, block in dense_blocks(rows):
-        distances[part] = np.square(block - center).sum(axis=1)
-    return errors, distances
+    few = [text for text, count in zip(texts, table.count, strict=True) if count < _FEW_ROWS]
+    if few:
+        warn_user(
+            f"Fewer than {_FEW_ROWS} rows to score in the groups {listed(few, MOST_NAMES)}: what "
+            "these lose is mostly noise. Merge small groups, or take fewer folds."
+        )
