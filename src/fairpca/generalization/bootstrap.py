@@ -170,14 +170,14 @@ def measure_intervals(
     """Intervals of the measures in each of the subspaces."""
     k, center, measure = problem.n_groups, problem.moments.total_mean, problem.goal.measured
     draws, quantiles = np.full((len(bases), k, n_resamples), np.nan), np.full(k, np.nan)
-    beside = np.hstack(bases)
+    beside = np.hstack(bases).T
     for group, seed in enumerate(group_seeds(rng, k)):
         members = np.flatnonzero(grouped_data.members(group))
         if len(members) >= few_rows(problem.n_components):
             blocks = own_blocks(problem, group, 1 + len(bases), seed)
             for _, part, weights in centred_blocks(grouped_data, members, center):
-                kept = np.square(part @ beside).reshape(len(part), len(bases), -1).sum(axis=2)
-                blocks.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
+                kept = np.square(beside @ part.T).reshape(len(bases), -1, len(part)).sum(axis=1)
+                blocks.add(part, weights, [np.square(part).sum(axis=1), *kept])
             (trace, *kept), own = blocks.resampled(n_resamples)
             trace = np.where(trace > NO_VARIANCE * problem.traces.max(), trace, 0.0)
             affine = AffineMeasure.of(measure, trace, own, np.ones_like(trace))

@@ -12,6 +12,7 @@ one of 20 samples.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -72,14 +73,14 @@ class RowSample:
         Weight, squared norm and what ordinary PCA keeps of it; the last two times the weight.
     sizes : integer array of shape (n_parts,)
         Number of rows of each part.
-    members : array of shape (k, n_parts)
-        1 for the parts that a group consists of, 0 for others.
+    parts : boolean array of shape (k, n_parts), or None
+        The parts that each group consists of; None where each is a group.
     """
 
     rows: Array
     sums: Array
     sizes: NDArray[np.int64]
-    members: Array
+    parts: NDArray[np.bool_] | None
 
     @classmethod
     def from_data(
@@ -92,24 +93,36 @@ class RowSample:
         order = rng.permutation(np.flatnonzero((codes >= 0) & (weights > 0.0)))
         order = order[: _MOST_VALUES // directions.shape[1]]
         order = order[np.argsort(codes[order], kind="stable")]
-        parts = np.eye(problem.n_groups) if grouped_data.parts is None else grouped_data.parts
         rows, sums = [], []
         for _, block, weight in centred_blocks(grouped_data, order, problem.moments.total_mean):
             block *= np.sqrt(weight / problem.scale)[:, None]
             kept = np.square(block @ problem.pca_basis).sum(axis=1)
             sums.append(np.column_stack([weight, np.square(block).sum(axis=1), kept]))
             rows.append(block @ directions if directions.shape[1] < block.shape[1] else block)
-        sizes = np.bincount(codes[order], minlength=parts.shape[1])
-        return cls(np.vstack(rows), np.vstack(sums), sizes, parts.astype(np.float64))
+        parts = grouped_data.parts
+        n_parts = problem.n_groups if parts is None else parts.shape[1]
+        sizes = np.bincount(codes[order], minlength=n_parts)
+        return cls(np.vstack(rows), np.vstack(sums), sizes, parts)
+
+    @cached_property
+    def totals(self) -> tuple[Array, Array]:
+        """Second moment of all rows, and their sums."""
+        return self.rows.T @ self.rows, self.sums.sum(axis=0)
 
     def measures(self, problem: Problem, order: NDArray[np.intp]) -> Array:
         """Measures of the groups if the rows of the parts are these; (k,)."""
-        ends = np.cumsum(self.sizes)[:-1]
-        second = np.array([part.T @ part for part in np.split(self.rows[order], ends)])
-        sums = np.array([part.sum(axis=0) for part in np.split(self.sums[order], ends)])
-        weight, trace, kept = (self.members @ sums).T
+        members = np.split(order, np.cumsum(self.sizes)[:-1])
+        members[self.sizes.argmax()] = order[:0]  # the largest part is what the others leave
+        blocks = [self.rows[part] for part in members]
+        second = np.array([block.T @ block for block in blocks])
+        sums = np.array([self.sums[part].sum(axis=0) for part in members])
+        for parts, total in zip((second, sums), self.totals, strict=True):
+            parts[self.sizes.argmax()] = total - parts.sum(axis=0)
+        if self.parts is not None:
+            second, sums = np.tensordot(1.0 * self.parts, second, axes=1), self.parts @ sums
+        weight, trace, kept = sums.T
         weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
-        second = np.tensordot(self.members, second, axes=1) / weight[:, None, None]
+        second /= weight[:, None, None]
         own = leading_sums(second, problem.n_components)
         given = trace / weight, own, weight / weight.sum()
         affine = AffineMeasure.of(problem.criterion.measured, *given)
