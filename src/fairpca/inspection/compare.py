@@ -17,6 +17,7 @@ from fairpca.criteria import Balanced, Criterion, MinMax, as_criterion
 from fairpca.data import GroupedData, check_moments, prepare_data
 from fairpca.folds import N_FOLDS
 from fairpca.generalization.bootstrap import CONFIDENCE
+from fairpca.generalization.cautions import dominant_column
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.generalization.noise import SamplingNoise, debiased_gains
 from fairpca.group_table import NO_CHANGE
@@ -125,9 +126,9 @@ class Verdict:
         that a group loses with this PCA and with fair PCA; `significant`, the groups with a clear
         disparity with PCA; `unfairest`, the group with the largest estimate, that and its interval;
         `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
-        lost with PCA and with fair PCA; `possible`, a group and the interval of the change of its
-        share lost with fair PCA, the one that could gain most, or None where fewer than two groups
-        have one; `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair
+        lost with PCA and with fair PCA; `possible`, the same group as `unfairest` and the interval
+        of the change of its share lost with fair PCA, or None where fewer than two groups have
+        one; `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair
         PCA; `not_judged`, the groups without an interval.
     decimals : int
         Of the per cents in the sentences.
@@ -284,6 +285,8 @@ class Comparison(Printed):
         The variance of each group's held-out rows, of which those are shares.
     group_names : tuple of str or None
         Names of the sensitive columns, if they are known.
+    notes : tuple of str
+        What else a reader should know, such as that one column has most of the variance.
 
     See Also
     --------
@@ -311,6 +314,7 @@ class Comparison(Printed):
     total_lost: Array
     variance: Array
     group_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> list[str]:
@@ -343,13 +347,9 @@ class Comparison(Printed):
     def clear_change(self) -> NDArray[np.int64]:
         """-1 where a group clearly loses less than with PCA, 1 where more, and else 0; (m, k).
 
-        The interval of its change is below or above 0. With more components of PCA no row loses
-        more, so that every change is clear.
+        The interval of its change is below or above 0.
         """
-        nested = np.array([name == "PCA" for name in self.methods])[:, None]
-        below = np.where(nested, self.change.value, self.change.high)
-        less, more = below < -NO_CHANGE, self.change.low > NO_CHANGE
-        return np.where(less, -1, np.where(more & ~nested, 1, 0))
+        return 1 * (self.change.low > NO_CHANGE) - (self.change.high < -NO_CHANGE)
 
     def better_off(self, method: int) -> tuple[Hashable, ...]:
         """The groups that clearly lose less than with PCA."""
@@ -373,12 +373,10 @@ class Comparison(Printed):
         worse_with_more = [] if more is None else self._moved(worse[more], fair, more)
         # Nobody can gain more than what is lost.
         gains = np.where(few, 0.0, np.clip(-self.change.low[fair], 0.0, shares[0]))
-        judged = int((~few).sum())
-        gainer = int((gains / np.maximum(shares[0], NO_CHANGE)).argmax())
-        ends = float(self.change.low[fair, gainer]), float(self.change.high[fair, gainer])
-        most = self.largest_disparity_group
-        estimate = [float(part[0]) for part in self.disparity.of(most)]
-        there = estimate[0] > NO_CHANGE and not few[most[0]]
+        judged, worst = int((~few).sum()), int(self.largest_disparity_group[0])
+        ends = float(self.change.low[fair, worst]), float(self.change.high[fair, worst])
+        estimate = [float(part[0]) for part in self.disparity.of(self.largest_disparity_group)]
+        there = estimate[0] > NO_CHANGE and not few[worst]
         if len(self.labels) == 1:
             kind = "one group"
         elif helped:
@@ -397,10 +395,10 @@ class Comparison(Printed):
             "worse_with_more": worse_with_more,
             "worst_lost": tuple(self.worst_lost[[fair if more is None else more, fair]].tolist()),
             "significant": self._texts(significant),
-            "unfairest": (self.groups[most[0]], *estimate) if there else None,
+            "unfairest": (self.groups[worst], *estimate) if there else None,
             "helped": helped,
             "hurt": hurt,
-            "possible": (self.groups[gainer], *ends) if judged > 1 else None,
+            "possible": (self.groups[worst], *ends) if judged > 1 else None,
             "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
             "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
             "not_judged": self._texts(few),
@@ -480,13 +478,14 @@ class Comparison(Printed):
             f"PCA with {_components(self.dimensions[0])}; with more it can be below 0. Intervals "
             f"({100 * CONFIDENCE:.0f} %) hold for all groups of a method together, and are wide, "
             f"as they come from {N_FOLDS} folds. * marks a difference from PCA whose interval "
-            "excludes 0, and every gain by more components of PCA; better/worse off counts these. "
+            "excludes 0; better/worse off counts these. (With more components of PCA no group "
+            "loses more.) "
             "Balanced PCA gives each group the same weight; min-max PCA minimises the largest "
             "disparity of the training rows. The largest share is lost by "
             f"{self._worst(self.worst_group)}, and the largest disparity is that of "
             f"{self._worst(self.largest_disparity_group)}."
         )
-        rest = [left_out, note] if left_out else [note]
+        rest = filter(None, [left_out, *self.notes, note])
         return [str(self.verdict), "", self._method_table(), "", groups, "", *rest]
 
     def _worst(self, places: NDArray[np.intp]) -> str:
@@ -570,7 +569,8 @@ def compare(
     sensitive_features : as for `FairPCA.fit`
         The groups; None with moments, which have them.
     criterion : str or Criterion, default="soft"
-        What fair PCA minimises: see `FairPCA`.
+        What fair PCA minimises: see `FairPCA`. ``MinMax("share_lost")``, say, is about shares lost
+        instead of disparities.
     sample_weight : as for `FairPCA.fit`
         The weights of the rows; None with moments.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
@@ -712,6 +712,7 @@ def comparison_of(
         total_lost=sums.total_lost,
         variance=sums.variance.sum(axis=0),
         group_names=problem.moments.group_names,
+        notes=tuple(filter(None, [dominant_column(problem.moments)])),
     )
 
 

@@ -48,17 +48,14 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
 
 
 def _beyond_own(facts: Facts, comparison: Comparison) -> str:
-    """The largest clear disparity on held-out rows, as the verdict has it; empty without one."""
-    found = comparison.disparity
-    clear = np.where(found.low[0] > NO_CHANGE, found.value[0], -np.inf)
-    group = int(clear.argmax())
-    if not (facts.measure.is_disparity and np.isfinite(clear[group])):
+    """The disparity of the worst-off group on held-out rows, if that of some group is clear."""
+    group, clear = comparison.largest_disparity_group, comparison.disparity.low[0] > NO_CHANGE
+    if not (facts.measure.is_disparity and clear.any()):
         return ""
-    ends = (found.value, found.low, found.high)
-    points, low, high = (f"{100.0 * end[0, group]:.1f}" for end in ends)
+    points, low, high = (f"{100.0 * part[0]:.1f}" for part in comparison.disparity.of(group))
     return (
-        f" {in_quotes(facts.groups[group])} loses {points} points more than with a PCA of its own "
-        f"(95 % interval {low} to {high})."
+        f" {in_quotes(facts.groups[group[0]])} loses {points} points more than with a PCA of its "
+        f"own (95 % interval {low} to {high})."
     )
 
 
