@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,7 +27,7 @@ from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import Criterion, SoftMinMax
-from fairpca.data import GroupedData, prepare_data
+from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
@@ -37,9 +36,8 @@ from fairpca.groups import groups_of_parts
 from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import (
     ParetoFront,
-    check_front,
-    front_problem,
     pareto_front,
+    prepare_front,
     shown_measures,
 )
 from fairpca.problem import Problem
@@ -49,16 +47,13 @@ from fairpca.report._words import chance, compared, finding, headline, proof, sp
 from fairpca.solvers import ExactSolver
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS, distinct_texts, in_rows
-from fairpca.validation import Progress, check_flag, check_progress, check_whole_number
+from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
 """Dimensions up to which losses are shown, unless the report has more itself."""
 
-_MOST_EIGENVECTORS = 1000
-"""Columns up to which more eigenvectors are found for this picture than the report needs."""
-
-_MOST_WORK = 5e8
-"""Groups times columns cubed up to which the groups' own PCA is found in every dimension."""
+_MOST_COLUMNS = 300
+"""Columns up to which PCA, also of each group alone, is found in more dimensions than one."""
 
 _SEEN = 40
 """Rows of a group that are drawn at the least, if it has them, so that it can be seen."""
@@ -73,20 +68,16 @@ _TAIL = 0.005
 def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str, Any]:
     """Loss of some groups with ordinary PCA in 1, 2, … dimensions, and with PCAs of their own.
 
-    `own` is None where that would take long.
+    With many columns there are fewer dimensions, and `own` is None.
     """
     vectors, d = problem.total_eigenpairs[1], problem.n_features
-    most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
-    if vectors.shape[1] < most and d <= _MOST_EIGENVECTORS:
-        total = problem.weighted_sum(problem.weights)
-        vectors = scipy.linalg.eigh(total, subset_by_index=[d - most, d - 1])[1][:, ::-1]
-    most = min(most, vectors.shape[1])
-    kept = np.cumsum([problem.kept(vectors[:, [j]]) for j in range(most)], axis=0)
-    losses = np.maximum(problem.traces - kept, 0.0).T[shown]
-    own = None
-    if problem.n_groups * float(d) ** 3 <= _MOST_WORK:
+    most, own = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1)), None
+    if d <= _MOST_COLUMNS:
+        vectors = np.linalg.eigh(problem.weighted_sum(problem.weights))[1][:, ::-1]
         values = np.maximum(np.linalg.eigvalsh(problem.matrices[shown])[:, ::-1], 0.0)
         own = np.maximum(problem.traces[shown, None] - np.cumsum(values, axis=1), 0.0)[:, :most]
+    kept = np.cumsum([problem.kept(vector[:, None]) for vector in vectors.T[:most]], axis=0)
+    losses = np.maximum(problem.traces - kept, 0.0).T[shown]
     return {"groups": shown, "losses": losses, "own": own}
 
 
@@ -626,35 +617,37 @@ def report(
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
-    check_front(n_components, n_points, criterion, groups, solver)
-    check_flag("keep_sensitive", keep_sensitive)
     n_resamples = check_resamples(n_resamples)
     check_whole_number("rows_shown", rows_shown, least=0)
     for which, count in (left_out or {}).items():
         check_whole_number(f"left_out[{which!r}]", count, least=0)
-    check_progress(progress)
     named = "" if data_name is None else data_name
     for name, text in (("title", title), ("data_name", named)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be text, got {text!r}.")
     if not title.strip():
         raise ValueError("title must not be empty.")
-    if sensitive_features is None:
-        raise ValueError("sensitive_features must name the group of each row, got None.")
+    check_progress(progress)
     tell = progress or (lambda *what: None)
-    solver = solver or ExactSolver()
     tell("reading the rows", 0, 1)
-    grouped_data = prepare_data(
+    solver = solver or ExactSolver()
+    asked: dict[str, Any] = {
+        "n_components": n_components,
+        "criterion": criterion,
+        "groups": groups,
+        "keep_sensitive": keep_sensitive,
+        "missing_labels": missing_labels,
+        "solver": solver,
+    }
+    grouped_data, problem = prepare_front(
         X,
-        sensitive_features,
-        sample_weight,
-        missing_labels,
-        groups=groups,
-        keep_sensitive=keep_sensitive,
-        n_components=n_components,
+        n_points,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        progress=progress,
         folds="all",
+        **asked,
     )
-    problem = front_problem(grouped_data, n_components, criterion, solver, progress)
     comparison = comparison_in(grouped_data, problem, groups, tell)
     front = ParetoFront.from_problem(
         problem,
@@ -670,15 +663,8 @@ def report(
         doing = partial(tell, "resampling the rows of groups")
         intervals = measure_intervals(problem, grouped_data, bases, n_resamples, draws(), doing)
     test = permutation_test(problem, grouped_data, random_state=solver.random_state)
-    asked = {
-        "n_components": n_components,
-        "n_points": n_points,
-        "criterion": criterion if isinstance(criterion, str) else problem.criterion,
-        "groups": groups,
-        "keep_sensitive": keep_sensitive,
-        "missing_labels": missing_labels,
-        "solver": solver,
-    }
+    asked["n_points"] = n_points
+    asked["criterion"] = criterion if isinstance(criterion, str) else problem.criterion
     shown = {
         "n_resamples": n_resamples,
         "title": title,
