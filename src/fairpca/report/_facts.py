@@ -390,14 +390,8 @@ class Facts:
     evidence : {"sure", "unsure", "few", "alike"}
         Whether the rows can tell who is worst off; "few" where there are not two groups of enough
         rows, and "alike" where all have the same.
-    equality : {"found", "impossible", "unknown"}
-        Whether equal measures were found, or are proven impossible: of a front over the spread.
-    fairest : str
-        What the last point is called: "min-max PCA", or over the spread "equal PCA".
     dimensions, cost : str
         How many dimensions there are, and what the last point costs.
-    levels_down : bool
-        Whether every group is worse off at the fairest point than with ordinary PCA.
     """
 
     def __init__(
@@ -450,22 +444,11 @@ class Facts:
             or (self.difference is not None and self.difference[0] <= 0.0)
         ):
             self.evidence = "unsure"
-        self.equality = "unknown"
-        if front.spread[-1] <= problem.negligible_spread:
-            self.equality = "found"
-        elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
-            self.equality = "impossible"
-        self.fairest = "min-max PCA" if front.over == "largest" else "equal PCA"
         r, extra = problem.n_components, percent(float(front.extra_loss[-1]))
         self.dimensions = f"{r} dimension{'s' if r > 1 else ''}"
         self.cost = f"{extra} more loss in total than ordinary PCA"
-        self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
 
     def shares(self, amounts: Array) -> Array:
         """Amounts of the measure, one of each group, as shares of the groups' variances."""
         traces = self.problem.traces
         return amounts if self.measure.relative else amounts / np.where(traces > 0.0, traces, 1.0)
-
-    def level(self, unfairness: float) -> float:
-        """Unfairness, which what is kept has with a minus sign, as it is shown."""
-        return self.measure.sign * unfairness if self.front.over == "largest" else unfairness

@@ -26,7 +26,7 @@ from fairpca._linalg.dense import fix_signs
 from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
-from fairpca.criteria import Criterion, SoftMinMax
+from fairpca.criteria import MinMax, SoftMinMax
 from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
@@ -40,6 +40,7 @@ from fairpca.inspection.pareto_front import (
     prepare_front,
     shown_measures,
 )
+from fairpca.measures import check_measure
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
 from fairpca.report._names import harmless, number, percent, shown_names
@@ -223,7 +224,6 @@ def summarise(report: Report) -> dict[str, Any]:
         "varies": problem.scale > 0.0,
         "dimensions": problem.n_components,
         "weighted": not np.array_equal(moments.weight, moments.count),
-        "over": front.over,
         "measure": {
             "noun": measure.noun,
             "worst": front.worst_name,
@@ -252,9 +252,6 @@ def summarise(report: Report) -> dict[str, Any]:
         "use_pca": use_pca,
         "chance": chance(facts),
         "warnings": warnings(facts, disparate),
-        "equality": facts.equality,
-        "fairest": facts.fairest,
-        "levels_down": facts.levels_down,
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
             for group in zip(
@@ -283,7 +280,7 @@ def summarise(report: Report) -> dict[str, Any]:
             "fairest": len(front) - 1,
         },
         "start": _start(facts, report.comparison),
-        "unfairness_bound": None if bound is None else facts.level(bound),
+        "unfairness_bound": None if bound is None else measure.sign * bound,
         "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
@@ -322,7 +319,7 @@ def _point(facts: Facts, i: int) -> dict[str, Any]:
                 break
         components.append([[facts.data.features[j], component[j]] for j in largest])
     return {
-        "unfairness": facts.level(front.unfairness[i]),
+        "unfairness": facts.measure.sign * front.largest[i],
         "largest": abs(front.largest[i]),
         "spread": front.spread[i],
         "worst_group": front.worst_group[i],
@@ -529,7 +526,7 @@ def report(
     title: str = _TITLE,
     n_points: int = N_POINTS,
     n_resamples: int = 200,
-    criterion: str | Criterion = "minmax",
+    measure: str = "disparity",
     sample_weight: ArrayLike | None = None,
     groups: str = "intersections",
     keep_sensitive: bool = False,
@@ -560,8 +557,8 @@ def report(
     n_resamples : int, default=200
         Number of bootstrap resamples for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
-    criterion : {"minmax", "equal"} or Criterion, default="minmax"
-        What the slider leads to, as for `pareto_front`.
+    measure : str, default="disparity"
+        What groups are judged by: see `MinMax`, to which the slider leads.
     sample_weight, groups, keep_sensitive, missing_labels : as for `pareto_front`
         Weights of the rows, and what the sensitive columns make groups of.
     solver : as for `pareto_front`
@@ -633,7 +630,6 @@ def report(
     solver = solver or ExactSolver()
     asked: dict[str, Any] = {
         "n_components": n_components,
-        "criterion": criterion,
         "groups": groups,
         "keep_sensitive": keep_sensitive,
         "missing_labels": missing_labels,
@@ -645,8 +641,13 @@ def report(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         progress=progress,
+        n_components=n_components,
+        criterion=MinMax(check_measure(measure).name),
+        groups=groups,
+        keep_sensitive=keep_sensitive,
+        missing_labels=missing_labels,
+        solver=solver,
         folds="all",
-        **asked,
     )
     comparison = comparison_in(grouped_data, problem, groups, tell)
     front = ParetoFront.from_problem(
@@ -664,8 +665,8 @@ def report(
         intervals = measure_intervals(problem, grouped_data, bases, n_resamples, draws(), doing)
     test = permutation_test(problem, grouped_data, random_state=solver.random_state)
     asked["n_points"] = n_points
-    asked["criterion"] = criterion if isinstance(criterion, str) else problem.criterion
     shown = {
+        "measure": measure,
         "n_resamples": n_resamples,
         "title": title,
         "data_name": data_name,
@@ -703,16 +704,18 @@ def _python_code(asked: dict[str, Any], shown: dict[str, Any], weighted: bool) -
             if value != defaults[name] and value != ExactSolver()
         ) + (", sample_weight=weights" if weighted else "")
 
-    objects = [asked[name] for name in ("criterion", "solver")]
-    needed = {type(each).__name__ for each in objects if f"={each!r}" in arguments(report, asked)}
-    imported = ", ".join([*sorted(needed - {"str"}), "pareto_front"])
+    front = arguments(pareto_front, asked)
+    if shown["measure"] != "disparity":
+        front += f", criterion=MinMax({shown['measure']!r})"
+    needed = [name for name in ("ExactSolver", "MinMax") if f"={name}(" in front]
+    imported = ", ".join([*needed, "pareto_front"])
     return (
         "# X: the columns; groups: the sensitive column\n"
         f"from fairpca import {imported}\n"
         "from fairpca.report import report\n\n"
         f"report(X, sensitive_features=groups{arguments(report, asked | shown)}).open()\n\n"
         "# the subspace at the point that is shown, as a model to keep\n"
-        f"front = pareto_front(X, sensitive_features=groups{arguments(pareto_front, asked)})\n"
+        f"front = pareto_front(X, sensitive_features=groups{front})\n"
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )
