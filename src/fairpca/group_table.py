@@ -14,14 +14,12 @@ from fairpca.measures import NO_VARIANCE
 from fairpca.problem import Problem
 from fairpca.text import (
     Printed,
-    Summary,
     TextTable,
     formatted,
     html_parts,
     label_text,
     listed,
     most_of,
-    number_format,
     short_texts,
 )
 from fairpca.validation import import_pandas
@@ -139,7 +137,8 @@ class HeldOut:
 class GroupTable(Printed):
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
 
-    Printed, it shows the share of its variance that each group loses; `summary` shows all.
+    Printed, it shows the share of its variance that each group loses; `to_dict` and `to_frame` have
+    losses and disparities.
     ``table["Female"]`` has the numbers of one group, ``table["Female", "Black"]`` those of an
     intersection, ``len(table)`` is the number of groups, and it iterates over their labels.
 
@@ -258,7 +257,8 @@ class GroupTable(Printed):
     @property
     def largest_difference(self) -> float:
         """Largest difference between the disparities of two groups, of those that have any."""
-        return _spread(self.disparity)
+        known = self.disparity[~np.isnan(self.disparity)]
+        return float(np.ptp(known)) if len(known) else float("nan")
 
     @property
     def difference_interval(self) -> tuple[float, float] | None:
@@ -378,11 +378,6 @@ class GroupTable(Printed):
         shown, left = self._shown()
         return [self._short_table(shown), *filter(None, [left, self.sentences()])]
 
-    def summary(self) -> Summary:
-        """All that is known of the groups, to be printed: losses and disparities too."""
-        shown, left = self._shown()
-        return Summary([self._full_table(shown), *filter(None, [left, self.sentences()])])
-
     def _shown(self) -> tuple[Sequence[int], str]:
         return most_of(np.fmax(np.nan_to_num(self.disparity), self.pca_disparity))
 
@@ -451,7 +446,10 @@ class GroupTable(Printed):
             [
                 names[i],
                 f"{self.count[i]:,}",
-                *(_cell(share[i], _PERCENT, least) for share in shares.values()),
+                *(
+                    _UNKNOWN if np.isnan(share[i]) else formatted(share[i], _PERCENT, least)
+                    for share in shares.values()
+                ),
             ]
             for i in groups
         ]
@@ -463,49 +461,7 @@ class GroupTable(Printed):
                 low, high = (formatted(100.0 * end, _PERCENT) for end in ends[i])
                 row.insert(4, f"{low} to {high}" if np.isfinite(ends[i][0]) else _UNKNOWN)
         worst = _worst(groups, (self.pca_disparity, self.disparity), 2)
-        return TextTable(head, rows, units=(len(head) - 1,), worst=worst)
-
-    def _full_table(self, groups: Sequence[int]) -> TextTable:
-        """A row for each of these groups, and a last one with the largest differences."""
-        numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
-        least = NO_CHANGE * float(np.nan_to_num(numbers).max())  # from which on none is zero
-        form = number_format([numbers[np.isfinite(numbers)]])
-        own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
-        disparities = {
-            f"{pca}\ndisparity": self.pca_disparity,
-            f"{self.name}\ndisparity": self.disparity,
-        }
-        if (held_out := self.held_out) is not None:
-            disparities[f"{pca} disp.\nheld out"] = held_out.pca_disparity
-            disparities[f"{self.name} disp.\nheld out"] = held_out.disparity
-        columns: dict[str, tuple[Any, str, float]] = {
-            "rows": (self.count, ",", least),
-            "variance": (self.variance, form, least),
-            f"{own}\nloss": (self.own_loss, form, least),
-        }
-        for name, loss in ((pca, self.pca_loss), (self.name, self.loss)):
-            columns[f"{name}\nloss"] = loss, form, least
-            share = 100.0 * self.share_of(loss)
-            columns[f"{name}\n% lost"] = share, _PERCENT, 100.0 * NO_CHANGE
-        columns |= {name: (values, form, least) for name, values in disparities.items()}
-        names = short_texts(self.group_texts())
-        rows = [
-            [names[i], *(_cell(values[i], how, zero) for values, how, zero in columns.values())]
-            for i in groups
-        ]
-        spreads = [_cell(_spread(values), form, least) for values in disparities.values()]
-        foot = ["largest difference", *[""] * (len(columns) - len(spreads)), *spreads]
-        head, units = ["group", *columns], [2, 3, 2] + [2] * (len(disparities) // 2)
-        worst = _worst(groups, disparities.values(), len(head) - len(disparities))
-        if self.intervals is not None:
-            head.append(f"{self.name} disparity\n95 % interval")
-            units.append(1)
-            known = self.difference_interval or (np.nan, np.nan)
-            ends = [*(self.intervals.disparity[i] for i in groups), known]
-            for cells, (low, high) in zip([*rows, foot], ends, strict=True):
-                interval = f"{formatted(low, form, least)} to {formatted(high, form, least)}"
-                cells.append(interval if np.isfinite(low) else _UNKNOWN)
-        return TextTable(head, rows, foot, units, worst)
+        return TextTable(head, rows, worst)
 
 
 def _worst(
@@ -522,13 +478,3 @@ def _worst(
         if 2 * largest.sum() <= len(values):
             worst |= {(row, column) for row, i in enumerate(groups) if largest[i]}
     return frozenset(worst)
-
-
-def _spread(values: Array) -> float:
-    """The difference between the largest and the smallest number, of those that are known."""
-    known = values[~np.isnan(values)]
-    return float(np.ptp(known)) if len(known) else float("nan")
-
-
-def _cell(value: float, form: str, least: float) -> str:
-    return _UNKNOWN if np.isnan(value) else formatted(value, form, least)

@@ -128,8 +128,7 @@ def chance_note(seed, criterion, apart=False, r=2):
     table = FairPCA(r, criterion=criterion).fit(X, sensitive_features=groups).group_table_
     for note in table.notes:
         recorded(note, "No group has a significant disparity", "default criterion")
-    for text in (str(table), str(table.summary())):
-        assert len(table.notes) == ("No group has a significant disparity" in text)
+    assert len(table.notes) == ("No group has a significant disparity" in str(table))
     return len(table.notes) == 1
 
 

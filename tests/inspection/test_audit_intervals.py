@@ -97,12 +97,11 @@ def test_intervals_are_shown_and_can_be_left_out():
         pair = getattr(table.intervals, name)
         assert columns[f"audited {name} low"] == pair[:, 0].tolist()
         assert frame[f"audited {name} high"].tolist() == pair[:, 1].tolist()
-    lines = str(table.summary()).splitlines()
-    head = next(i for i, line in enumerate(lines) if line.endswith("95 % interval"))
-    for line, (low, high) in zip(lines[head + 2 : head + 4], ends, strict=True):
-        assert line.endswith(f"{low:.4f} to {high:.4f}")
+    for line, (low, high) in zip(
+        str(table).splitlines()[3:5], table.intervals.loss / table.variance[:, None], strict=True
+    ):
+        assert f"{100 * low:.1f} to {100 * high:.1f}" in line
     low, high = table.difference_interval
-    assert lines[head + 5].endswith(f"{low:.4f} to {high:.4f}")
     percent = np.array([low, high]) * 100 / (table.count @ table.variance / table.count.sum())
     said = re.search(r"by ([\d.]+) to ([\d.]+) % of the variance of all rows", table.sentences())
     np.testing.assert_allclose([float(end) for end in said.groups()], percent, rtol=0.05)
@@ -134,10 +133,6 @@ def test_the_largest_difference_has_no_interval_of_another_pair():
     assert table.disparity.argmax() == few
     assert few not in table.intervals.extremes
     assert table.difference_interval is None
-    (foot,) = [
-        line for line in str(table.summary()).splitlines() if line.startswith("largest difference")
-    ]
-    assert foot.endswith("unknown")
     recorded(table.sentences(), "disparities of a and b differ significantly")
 
 
@@ -152,7 +147,7 @@ def test_small_groups_have_no_interval_and_are_named():
         known = np.isfinite(getattr(table.intervals, name)).all(axis=1)
         assert known.tolist() == [label != "few" for label in table.labels]
     recorded(table.sentences(), "No interval", "few (29 rows)", "30 rows")
-    (unknown,) = [line for line in str(table.summary()).splitlines() if line.endswith("unknown")]
+    (unknown,) = [line for line in str(table).splitlines() if "unknown" in line]
     assert unknown.startswith("few ")
     assert few not in table.intervals.extremes
     # Five rows for each dimension.
@@ -242,7 +237,6 @@ def test_the_baseline_is_said():
     new, labels = people(180, seed=1)
     table = audit(fair, new, sensitive_features=labels, baseline="training")
     assert str(table).splitlines()[1].split().count("training") == 2
-    assert str(table.summary()).splitlines()[0].split()[:3] == ["training"] * 3
     assert "ordinary PCA" not in recorded(table.sentences(), "training rows", "1 of 2 groups")
     assert {"training own PCA loss", "training PCA loss", "training PCA disparity"} <= {
         *table.to_dict()
@@ -278,8 +272,8 @@ def test_groups_that_were_not_seen_or_have_few_training_rows():
     assert np.isfinite(table.largest_difference)
     recorded(table.sentences(), "new (40 rows)", "rare (7 rows)", "30 training rows")
     assert "nan" not in str(table) + table._repr_html_()
-    of_new = [line for line in str(table.summary()).splitlines() if line.startswith("new ")]
-    assert " ".join(of_new).split().count("unknown") == 4
+    (of_new,) = [line for line in str(table).splitlines() if line.startswith("new ")]
+    assert of_new.split()[-1] == "unknown"
 
 
 def test_groups_that_overlap_and_pipelines():
