@@ -288,16 +288,6 @@ class GroupTable(Printed):
         return tuple(self.labels[i] for i in np.flatnonzero(self.change > 0.0))
 
     @property
-    def largest_gain(self) -> float:
-        """How much less than with ordinary PCA the group loses that gains the most; 0 if none."""
-        return max(-float(self.change.min()), 0.0)
-
-    @property
-    def largest_loss(self) -> float:
-        """How much more than with ordinary PCA the group loses that pays the most; 0 if none."""
-        return max(float(self.change.max()), 0.0)
-
-    @property
     def baseline_names(self) -> tuple[str, str]:
         """What own PCA and ordinary PCA are called in the names of columns."""
         prefix = "" if self.baseline == "rows" else _TRAINING

@@ -226,11 +226,6 @@ def leading_directions(matrix: Array, known: Array, seed: int) -> Array:
     return directions
 
 
-def leading_sums(matrices: Array, r: int) -> Array:
-    """The sum of the r largest eigenvalues of each matrix."""
-    return np.asarray(np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1))
-
-
 def group_seeds(rng: np.random.Generator, k: int) -> list[int]:
     """A seed for each group, so that the draws of one do not depend on the rows of others."""
     return [int(seed) for seed in rng.integers(2**62, size=k)]
@@ -332,4 +327,4 @@ class BootstrapBlocks:
             return np.full(len(times), np.nan)
         weight = (times @ self._weight)[:, None]
         matrices = (times @ self._second / weight).reshape(-1, width, width)
-        return leading_sums(matrices, self._r)
+        return np.asarray(np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1))

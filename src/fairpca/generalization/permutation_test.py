@@ -24,7 +24,6 @@ from fairpca.generalization.bootstrap import (
     SEED,
     centred_blocks,
     leading_directions,
-    leading_sums,
 )
 from fairpca.measures import AffineMeasure
 from fairpca.problem import Problem
@@ -123,7 +122,7 @@ class RowSample:
         weight, trace, kept = sums.T
         weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
         second /= weight[:, None, None]
-        own = leading_sums(second, problem.n_components)
+        own = np.linalg.eigvalsh(second)[:, -problem.n_components :].sum(axis=1)
         given = trace / weight, own, weight / weight.sum()
         affine = AffineMeasure.of(problem.criterion.measured, *given)
         return affine.values(kept / weight)

@@ -28,6 +28,7 @@ from fairpca.solvers import ExactSolver
 from fairpca.text import (
     Printed,
     TextTable,
+    formatted,
     joined,
     label_text,
     listed,
@@ -151,9 +152,6 @@ class Verdict:
     decimals: int = 1
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         numbers, texts = self.numbers, dict.fromkeys(("largest", "disparate", "perhaps"), "")
         if numbers["unfairest"] is not None:
             group, *shares = numbers["unfairest"]
@@ -237,9 +235,7 @@ def _name(group: str) -> str:
 
 
 def _percent(share: float, decimals: int) -> str:
-    """A share in per cent, without the sign of a zero."""
-    text = f"{100.0 * share:.{decimals}f}"
-    return text if float(text) else text.lstrip("-")
+    return formatted(100.0 * share, f".{decimals}f")
 
 
 _VERDICTS = {

@@ -19,7 +19,6 @@ from fairpca.choices import MIN_ROWS
 from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
 from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, difference_interval, few_rows
-from fairpca.generalization.cautions import DOMINANT
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -199,12 +198,6 @@ class DataFacts:
         if still:
             verb = "has" if len(still) == 1 else "have"
             said.append(f"Without any variance, so nothing to lose, {verb}: {joined(still, 10)}.")
-        first = int(self.shares.argmax()) if len(self.shares) else 0
-        if len(self.shares) > 1 and self.shares[first] > DOMINANT:
-            said.append(
-                f"{in_quotes(self.outcomes[first].name)} dominates: it has "
-                f"{percent(float(self.shares[first]))} of the variance of all columns together."
-            )
         return said
 
     def table(self) -> dict[str, Any]:
