@@ -249,7 +249,6 @@ def test_length_labels_and_groups_by_label():
     assert shown["f", 1]["rows"] == 5
     with refused(KeyError, "'c'", "'a', ('f', 1)"):
         shown["c"]
-    assert shown.largest_difference == 0.25
 
 
 def test_levels_of_the_frame_have_the_names_of_the_columns():

@@ -61,10 +61,6 @@ class GroupIntervals:
     difference : pair of float, or None
         Of the difference between these two disparities. It allows for the two having been picked:
         it is one of a family that holds for all pairs of groups together.
-    n_resamples : int
-        How often the rows were resampled.
-    least_rows : int
-        Groups of fewer rows have no intervals.
 
     Examples
     --------
@@ -83,8 +79,6 @@ class GroupIntervals:
     change: Array
     extremes: tuple[int, int] | None
     difference: tuple[float, float] | None
-    n_resamples: int
-    least_rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,21 +247,6 @@ class GroupTable(Printed):
     def pca_disparity(self) -> Array:
         """What each group loses with ordinary PCA beyond its own PCA; (k,)."""
         return self.pca_loss - self.own_loss
-
-    @property
-    def largest_difference(self) -> float:
-        """Largest difference between the disparities of two groups, of those that have any."""
-        known = self.disparity[~np.isnan(self.disparity)]
-        return float(np.ptp(known)) if len(known) else float("nan")
-
-    @property
-    def difference_interval(self) -> tuple[float, float] | None:
-        """95 % interval of the largest difference; None if one of its groups has too few rows."""
-        if self.intervals is None or self.intervals.extremes is None:
-            return None
-        worst, best = self.intervals.extremes
-        known = float(self.disparity[worst] - self.disparity[best]) >= self.largest_difference
-        return self.intervals.difference if known else None
 
     @property
     def change(self) -> Array:

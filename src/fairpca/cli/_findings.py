@@ -167,7 +167,7 @@ def model_as_data(prepared: PreparedTable, audited: GroupTable) -> dict[str, Any
         "total_loss": prepared.total(audited, audited.loss),
         "baseline": audited.baseline,
         "groups": columns_as_data(audited.to_dict()),
-        "difference_interval": audited.difference_interval,
+        "difference_interval": audited.intervals and audited.intervals.difference,
         "compared_with_pca": _compared_as_data(audited),
     }
 

@@ -437,8 +437,6 @@ class Auditor:
             change=np.column_stack(of_change),
             extremes=extremes,
             difference=difference,
-            n_resamples=self._n_resamples,
-            least_rows=self._least_rows,
         )
 
     def _notes(
