@@ -65,7 +65,7 @@ def test_disparities_are_the_lengths_of_the_bars(data):
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["ordinary PCA", "fair PCA"]
     table = audit(PCA(2).fit(X), X, sensitive_features=groups)
-    audited = DisparityDisplay.from_table(table)
+    audited = DisparityDisplay(table).plot()
     assert [text.get_text() for text in audited.ax_.get_legend().get_texts()] == [
         "ordinary PCA",
         "audited",
@@ -118,7 +118,7 @@ def test_pictures_go_where_they_are_told(data):
         axes.ravel(),
         (
             lambda ax: DisparityDisplay.from_estimator(fair, ax=ax),
-            lambda ax: DisparityDisplay.from_table(fair.group_table_, ax=ax),
+            lambda ax: DisparityDisplay(fair.group_table_).plot(ax=ax),
             lambda ax: FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(ax=ax),
         ),
         strict=True,

@@ -1,7 +1,7 @@
 """Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
 
-Each class holds the numbers of one picture, is made by a ``from_...`` method that also draws it,
-and draws itself again with `plot`. Those of estimators take any fitted reduction for which the
+Each class holds the numbers of one picture and draws them with `plot`; a ``from_...`` method makes
+the numbers, too, and draws them. Those of estimators take any fitted reduction for which the
 picture makes sense, also inside a pipeline. Other looks are set on the axes, `ax_`.
 Colours are those of the report and can be told apart by colour-blind readers, markers differ as
 well, and every group is shown with its number of rows. Names are drawn with the fonts of
@@ -130,14 +130,9 @@ class DisparityDisplay(Display):
         if not hasattr(reduction, "group_table_"):
             raise TypeError(
                 f"{type(reduction).__name__} has no table of groups: draw what audit returns, "
-                "DisparityDisplay.from_table(audit(…))."
+                "DisparityDisplay(audit(…)).plot()."
             )
         return cls(reduction.group_table_, "fair PCA").plot(ax=ax)
-
-    @classmethod
-    def from_table(cls, table: GroupTable, *, ax: Any = None) -> DisparityDisplay:
-        """Draw a table, such as `audit` returns."""
-        return cls(table).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> DisparityDisplay:
         """Draw two bars for each group."""
@@ -151,7 +146,7 @@ class DisparityDisplay(Display):
             shares = 100.0 * table.share_of(values)
             ax.barh(places + shift, shares, height=0.38, color=color, label=name)
         pairs = zip(table.labels, table.count, strict=True)
-        ax.set_yticks(places, [_with_rows(*pair, table.group_names) for pair in pairs])
+        ax.set_yticks(places, [_plain_text(i, table.group_names, n) for i, n in pairs])
         ax.set_ylim(len(places) - 0.4, -0.6)  # from above
         ax.set_xlabel("loss beyond own PCA (% of the group's variance)")
         self._add_legend()
@@ -267,17 +262,12 @@ class ComparisonDisplay(Display):
     >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> found = compare(X, sensitive_features=["a"] * 100 + ["b"] * 200, n_components=2)
-    >>> display = ComparisonDisplay.from_comparison(found)
+    >>> display = ComparisonDisplay(found).plot()
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
     ['a (100 rows)', 'b (200 rows)']
     """
 
     comparison: Comparison
-
-    @classmethod
-    def from_comparison(cls, comparison: Comparison, *, ax: Any = None) -> ComparisonDisplay:
-        """Draw what `fairpca.compare` returns."""
-        return cls(comparison).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ComparisonDisplay:
         """Draw a row for each group."""
@@ -319,8 +309,9 @@ class ComparisonDisplay(Display):
                     clip_on=False,
                     label=label if face == color else "_",  # the legend shows the filled one
                 )
-        labels = zip([found.labels[i] for i in order], found.count[order].tolist(), strict=True)
-        ax.set_yticks(places, [_with_rows(*pair, found.group_names) for pair in labels])
+        names = found.group_names
+        shown = [_plain_text(found.labels[i], names, found.count[i]) for i in order]
+        ax.set_yticks(places, shown)
         ax.set_ylim(k - 0.5, -0.5)  # from above
         ax.set_xlabel(
             "share of variance lost on held-out rows (%)\n"
@@ -332,12 +323,8 @@ class ComparisonDisplay(Display):
         return self
 
 
-def _plain_text(label: Hashable, names: Sequence[str] | None = None) -> str:
-    """A label as plain text: short, on one line, and with no formula in it."""
+def _plain_text(label: Hashable, names: Sequence[str] | None, count: int | None = None) -> str:
+    """A label as plain text: short, on one line, with no formula in it; and its number of rows."""
     text = group_name(label, names).replace("$", r"\$")
-    return f" {text}" if text.startswith("_") else text  # which a legend would leave out
-
-
-def _with_rows(label: Hashable, count: int, names: Sequence[str] | None = None) -> str:
-    """A group and its number of rows."""
-    return f"{_plain_text(label, names)} ({count:,} rows)"
+    text = f" {text}" if text.startswith("_") else text  # which a legend would leave out
+    return text if count is None else f"{text} ({count:,} rows)"

@@ -665,7 +665,7 @@ def test_the_picture_has_the_numbers():
     X, groups = rows_and_groups()
     found = compare(X, sensitive_features=groups, n_components=2)
     try:
-        display = ComparisonDisplay.from_comparison(found)
+        display = ComparisonDisplay(found).plot()
         order = np.argsort(-found.disparity.value[0])
         names = [text.get_text() for text in display.ax_.get_yticklabels()]
         rows = {"a": "240", "b": "90", "c": "30"}

@@ -342,26 +342,21 @@ class Auditor:
         self._seeds, self._seed = group_seeds(rng, k), random_state
         self._blocks: dict[int, BootstrapBlocks] = {}
 
-    def _blocks_of(self, group: int) -> BootstrapBlocks | None:
-        """Where the rows of a group are summed up for resampling; None if they are not."""
-        n_rows, seed = int(self._moments.count[group]), self._seeds[group]
-        if not self._n_resamples or self._effective[group] < self._least_rows:
-            return None
-        if group not in self._blocks:
-            self._blocks[group] = (
-                BootstrapBlocks(_N_VALUES, n_rows, seed)
-                if self.problem is None
-                else own_blocks(self.problem, group, _N_VALUES, seed)
-            )
-        return self._blocks[group]
-
     def add(self, group: int, grouped_data: GroupedData, errors: Array) -> None:
         """Take those of some rows that are members of a group.
 
         Rows are as the moments have them, or, to be measured against the training rows, as the
         reduction has; `errors` are its squared ones.
         """
-        blocks, members = self._blocks_of(group), np.flatnonzero(grouped_data.members(group))
+        enough = self._n_resamples and self._effective[group] >= self._least_rows
+        if enough and group not in self._blocks:
+            n_rows, seed = int(self._moments.count[group]), self._seeds[group]
+            self._blocks[group] = (
+                BootstrapBlocks(_N_VALUES, n_rows, seed)
+                if self.problem is None
+                else own_blocks(self.problem, group, _N_VALUES, seed)
+            )
+        blocks, members = self._blocks.get(group), np.flatnonzero(grouped_data.members(group))
         for some, block, weight in centred_blocks(grouped_data, members, self._center):
             values = self._values(group, block, errors[some])
             self._sums[:, group] += values @ weight

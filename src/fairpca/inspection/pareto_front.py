@@ -384,8 +384,12 @@ class ParetoFront(Printed):
         return frame
 
     def text_parts(self) -> list[TextTable | str]:
-        """What is printed: a table of some points, and the sentences below it."""
-        return [TextTable(*self._cells()), *self._sentences()]
+        """What is printed: a table of some points, how many are proven, and the fairest's proof."""
+        n, proven = len(self), sum(each.certificate.status == "optimal" for each in self)
+        some = f"The table has {_SHOWN_POINTS} of {n} points. " if n > _SHOWN_POINTS else ""
+        gap = "" if proven == n else f", the largest gap is {self.relative_gap.max():.2g}"
+        said = f"{some}{proven} of {n} points proven optimal{gap}. The fairest:"
+        return [TextTable(*self._cells()), said, *self[-1].certificate.sentences()]
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """Head and a few of the points, the first and the last among them."""
@@ -420,16 +424,6 @@ class ParetoFront(Printed):
             for j, i in enumerate(few)
         ]
         return ["point", *heads, "status"], rows
-
-    def _sentences(self) -> list[str]:
-        """How many points are proven optimal, and what is proven of the fairest."""
-        n, proven = len(self), sum(each.certificate.status == "optimal" for each in self)
-        some = f"The table has {_SHOWN_POINTS} of {n} points. " if n > _SHOWN_POINTS else ""
-        gap = "" if proven == n else f", the largest gap is {self.relative_gap.max():.2g}"
-        return [
-            f"{some}{proven} of {n} points proven optimal{gap}. The fairest:",
-            *self[-1].certificate.sentences(),
-        ]
 
 
 def shown_measures(problem: Problem, measures: Array) -> Array:

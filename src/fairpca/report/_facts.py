@@ -440,8 +440,3 @@ class Facts:
         r, extra = problem.n_components, percent(float(front.extra_loss[-1]))
         self.dimensions = f"{r} dimension{'s' if r > 1 else ''}"
         self.cost = f"{extra} more loss in total than ordinary PCA"
-
-    def shares(self, amounts: Array) -> Array:
-        """Amounts of the measure, one of each group, as shares of the groups' variances."""
-        traces = self.problem.traces
-        return amounts if self.measure.relative else amounts / np.where(traces > 0.0, traces, 1.0)

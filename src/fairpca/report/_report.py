@@ -203,6 +203,9 @@ def summarise(report: Report) -> dict[str, Any]:
     if report.comparison is not None:
         disparate = report.comparison.disparity.low[0] > NO_CHANGE
     measure, shown = facts.measure, partial(shown_measures, problem)
+    # The page begins at ordinary PCA where fair PCA is not known to help.
+    helps = report.comparison is None or report.comparison.verdict.kind != "unclear"
+    start = len(front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
     # Those of too few rows come last, whatever they lose.
     order = np.lexsort((-facts.pca_measures, ~facts.enough))
     ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
@@ -279,7 +282,7 @@ def summarise(report: Report) -> dict[str, Any]:
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
-        "start": _start(facts, report.comparison),
+        "start": start,
         "unfairness_bound": None if bound is None else measure.sign * bound,
         "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
         "resampling": {
@@ -297,12 +300,6 @@ def summarise(report: Report) -> dict[str, Any]:
 def _says_pca(comparison: Comparison | None) -> bool:
     """Whether held-out rows make no case for fair PCA."""
     return comparison is not None and comparison.verdict.kind in ("no difference", "no gain")
-
-
-def _start(facts: Facts, comparison: Comparison | None) -> int:
-    """The point that the page begins at: ordinary PCA where fair PCA is not known to help."""
-    helps = comparison is None or comparison.verdict.kind != "unclear"
-    return len(facts.front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
 
 
 def _point(facts: Facts, i: int) -> dict[str, Any]:
