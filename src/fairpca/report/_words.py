@@ -99,8 +99,8 @@ def _who_pays(facts: Facts) -> str:
         f"{_with_pca(facts)} {worst} {facts.verb} {facts.amount(most, facts.worst)} of its "
         f"variance{more}, {best} {facts.amount(least, facts.best)}."
     )
-    traces = facts.problem.traces
-    if not facts.measure.relative and most * traces[facts.best] < least * traces[facts.worst]:
+    shares = [facts.pca_measures[i] / facts.problem.traces[i] for i in pair]
+    if not facts.measure.relative and shares[0] < shares[1]:
         said += f" Fairness is judged on squared units: {number(most)} against {number(least)}."
     return said
 
