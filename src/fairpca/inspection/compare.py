@@ -152,21 +152,21 @@ class Verdict:
     decimals: int = 1
 
     def __repr__(self) -> str:
-        numbers, texts = self.numbers, dict.fromkeys(("largest", "disparate", "perhaps"), "")
+        numbers, largest, disparate, perhaps = self.numbers, "", "", ""
         if numbers["unfairest"] is not None:
             group, *shares = numbers["unfairest"]
             share, low, high = (_percent(each, self.decimals) for each in shares)
-            texts["largest"] = (
+            largest = (
                 f" (the largest estimate is that of {_name(group)}: {share} % of its variance, "
                 f"interval {low} to {high})"
             )
         if apart := numbers["significant"]:
             verb = "has" if len(apart) == 1 else "have"
-            texts["disparate"] = f"{listed(apart, _MOST_NAMES)} {verb} a clear disparity, but "
+            disparate = f"{listed(apart, _MOST_NAMES)} {verb} a clear disparity, but "
         if numbers["possible"] is not None:
             group, *ends = numbers["possible"]
             low, high = (f"{100.0 * end:+.{self.decimals}f}" for end in ends)
-            texts["perhaps"] = (
+            perhaps = (
                 f": it changes the share that {_name(group)} loses by {low} to {high} percentage "
                 f"points ({100 * CONFIDENCE:.0f} % interval)"
             )
@@ -176,14 +176,17 @@ class Verdict:
             f"largest disparity goes from {self._both('largest_disparity', ' to ')} % of a group's "
             f"variance, the total loss from {self._both('total_lost', ' to ')} % of all variance."
         )
-        text = _VERDICTS[self.kind].format(
-            r=_components(numbers["n_components"]),
-            trade=trade,
-            serves=serves,
-            and_costs=f" and costs {costs}" if costs else "",
-            it_costs=f" It costs {costs}." if costs else "",
-            **texts,
-        )
+        r, and_costs = _components(numbers["n_components"]), f" and costs {costs}" if costs else ""
+        text = {
+            "one group": "There is one group only: use PCA.",
+            "no difference": f"Use PCA: no group has a clear disparity on held-out rows{largest}.",
+            "no gain": f"Use PCA: {disparate}fair PCA with {r} helps no group clearly{and_costs}.",
+            "unclear": f"The rows do not show whether fair PCA with {r} helps{perhaps}."
+            f"{f' It costs {costs}.' if costs else ''}",
+            "more components": f"{serves} If it has to be {r}: fair PCA {trade}",
+            "gain": f"Use fair PCA: it {trade}",
+            "trade": f"Fair PCA {trade}",
+        }[self.kind]
         parts, few = [text], numbers["not_judged"]
         is_open = self.kind == "unclear" and not numbers["worse_with_more"]
         if serves and (is_open or self.kind in ("gain", "trade")):
@@ -236,17 +239,6 @@ def _name(group: str) -> str:
 
 def _percent(share: float, decimals: int) -> str:
     return formatted(100.0 * share, f".{decimals}f")
-
-
-_VERDICTS = {
-    "one group": "There is one group only: use PCA.",
-    "no difference": "Use PCA: no group has a clear disparity on held-out rows{largest}.",
-    "no gain": "Use PCA: {disparate}fair PCA with {r} helps no group clearly{and_costs}.",
-    "unclear": "The rows do not show whether fair PCA with {r} helps{perhaps}.{it_costs}",
-    "more components": "{serves} If it has to be {r}: fair PCA {trade}",
-    "gain": "Use fair PCA: it {trade}",
-    "trade": "Fair PCA {trade}",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ import json
 import re
 import tempfile
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
@@ -625,13 +625,6 @@ def report(
     tell = progress or (lambda *what: None)
     tell("reading the rows", 0, 1)
     solver = solver or ExactSolver()
-    asked: dict[str, Any] = {
-        "n_components": n_components,
-        "groups": groups,
-        "keep_sensitive": keep_sensitive,
-        "missing_labels": missing_labels,
-        "solver": solver,
-    }
     grouped_data, problem = prepare_front(
         X,
         n_points,
@@ -661,8 +654,13 @@ def report(
         doing = partial(tell, "resampling the rows of groups")
         intervals = measure_intervals(problem, grouped_data, bases, n_resamples, draws(), doing)
     test = permutation_test(problem, grouped_data, random_state=solver.random_state)
-    asked["n_points"] = n_points
-    shown = {
+    given: dict[str, Any] = {
+        "n_components": n_components,
+        "n_points": n_points,
+        "groups": groups,
+        "keep_sensitive": keep_sensitive,
+        "missing_labels": missing_labels,
+        "solver": solver,
         "measure": measure,
         "n_resamples": n_resamples,
         "title": title,
@@ -673,7 +671,7 @@ def report(
         front=front,
         intervals=intervals,
         title=harmless(title),
-        code=_python_code(asked, shown, weighted=sample_weight is not None),
+        code=_python_code(given, weighted=sample_weight is not None),
         significant=test.exceeds_null,
         data=describe(grouped_data, problem.moments, data_name, columns, left_out),
         places=places_of_rows(front, grouped_data, rows_shown, draws()),
@@ -690,27 +688,27 @@ def import_jinja2() -> Any:
     return jinja2
 
 
-def _python_code(asked: dict[str, Any], shown: dict[str, Any], weighted: bool) -> str:
+def _python_code(given: dict[str, Any], weighted: bool) -> str:
     """Code that makes the same report, and the model of a point."""
-
-    def arguments(function: Callable[..., Any], given: dict[str, Any]) -> str:
-        defaults = {name: each.default for name, each in signature(function).parameters.items()}
-        return "".join(
-            f", {name}={getattr(value, 'item', lambda value=value: value)()!r}"
-            for name, value in given.items()
-            if value != defaults[name] and value != ExactSolver()
-        ) + (", sample_weight=weights" if weighted else "")
-
-    front = arguments(pareto_front, asked)
-    if shown["measure"] != "disparity":
-        front += f", criterion=MinMax({shown['measure']!r})"
-    needed = [name for name in ("ExactSolver", "MinMax") if f"={name}(" in front]
-    imported = ", ".join([*needed, "pareto_front"])
+    defaults = {name: each.default for name, each in signature(report).parameters.items()}
+    defaults |= {"solver": ExactSolver(), "n_points": None}  # which fronts have more of
+    texts = {
+        name: f", {name}={value.item() if isinstance(value, np.generic) else value!r}"
+        for name, value in given.items()
+        if value != defaults[name]
+    }
+    texts |= {"sample_weight": ", sample_weight=weights"} if weighted else {}
+    front = "".join(
+        text for name, text in texts.items() if name in signature(pareto_front).parameters
+    )
+    if "measure" in texts:
+        front += f", criterion=MinMax({given['measure']!r})"
+    imported = [name for name in ("ExactSolver", "MinMax") if f"={name}(" in front]
     return (
         "# X: the columns; groups: the sensitive column\n"
-        f"from fairpca import {imported}\n"
+        f"from fairpca import {', '.join([*imported, 'pareto_front'])}\n"
         "from fairpca.report import report\n\n"
-        f"report(X, sensitive_features=groups{arguments(report, asked | shown)}).open()\n\n"
+        f"report(X, sensitive_features=groups{''.join(texts.values())}).open()\n\n"
         "# the subspace at the point that is shown, as a model to keep\n"
         f"front = pareto_front(X, sensitive_features=groups{front})\n"
         "fair = front.estimator({point})\n"
