@@ -174,7 +174,7 @@ def measure_intervals(
     for group, seed in enumerate(group_seeds(rng, k)):
         members = np.flatnonzero(grouped_data.members(group))
         if len(members) >= few_rows(problem.n_components):
-            blocks = own_blocks(problem, group, 1 + len(bases), seed)
+            blocks = own_blocks(problem, group, seed)
             for _, part, weights in centred_blocks(grouped_data, members, center):
                 kept = np.square(beside @ part.T).reshape(len(bases), -1, len(part)).sum(axis=1)
                 blocks.add(part, weights, [np.square(part).sum(axis=1), *kept])
@@ -198,11 +198,10 @@ def measure_intervals(
     return Intervals(low, high, draws, quantiles)
 
 
-def own_blocks(problem: Problem, group: int, n_values: int, seed: int) -> BootstrapBlocks:
+def own_blocks(problem: Problem, group: int, seed: int) -> BootstrapBlocks:
     """Blocks of rows of a group of a problem, whose own subspace is to be found again."""
     matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
     return BootstrapBlocks(
-        n_values,
         int(problem.moments.count[group]),
         seed,
         n_components=problem.n_components,
@@ -250,8 +249,6 @@ class BootstrapBlocks:
 
     Parameters
     ----------
-    n_values : int
-        How many numbers come with each row.
     n_rows : int
         How many rows there will be.
     seed : int
@@ -262,7 +259,6 @@ class BootstrapBlocks:
 
     def __init__(
         self,
-        n_values: int,
         n_rows: int,
         seed: int,
         *,
@@ -276,7 +272,7 @@ class BootstrapBlocks:
         count = self._most = min(int(np.clip(limit, _FEWEST_PIECES, _PIECES)), n_rows)
         self._n_rows, self._weight_squares = 0, 0.0
         self._weight = np.zeros(count)
-        self._values = np.zeros((n_values, count))
+        self._values: Array = np.zeros(())
         self._second = np.zeros((count, width * width))
 
     def add(self, rows: Array, weights: Array, values: Sequence[Array] | Array) -> None:
@@ -288,7 +284,8 @@ class BootstrapBlocks:
         self._n_rows += n
         self._weight += np.bincount(into, weights, most)
         self._weight_squares += float(np.square(weights).sum())
-        self._values += [np.bincount(into, weights * value, most) for value in values]
+        sums = [np.bincount(into, weights * value, most) for value in values]
+        self._values = self._values + np.array(sums)
         if not self._second.size or not n:
             return
         order = np.argsort(into, kind="stable")

@@ -44,9 +44,6 @@ from fairpca.validation import (
     check_whole_number,
 )
 
-_N_VALUES = 4
-"""Numbers that are summed up for each row: those of `Auditor._values`."""
-
 
 @dataclass(frozen=True, eq=False)
 class Loadings:
@@ -336,7 +333,7 @@ class Auditor:
         # A projection from the mean of all rows leaves no group less than its own PCA does.
         self._least = 0.0 if known is None and _is_projection(estimator) else -np.inf
         self._least_rows, self._effective = few_rows(r), moments.effective_count
-        self._sums = np.zeros((_N_VALUES, k))
+        self._sums = np.zeros((4, k))  # of the values of rows
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         self._seeds, self._seed = group_seeds(rng, k), random_state
@@ -352,9 +349,9 @@ class Auditor:
         if enough and group not in self._blocks:
             n_rows, seed = int(self._moments.count[group]), self._seeds[group]
             self._blocks[group] = (
-                BootstrapBlocks(_N_VALUES, n_rows, seed)
+                BootstrapBlocks(n_rows, seed)
                 if self.problem is None
-                else own_blocks(self.problem, group, _N_VALUES, seed)
+                else own_blocks(self.problem, group, seed)
             )
         blocks, members = self._blocks.get(group), np.flatnonzero(grouped_data.members(group))
         for some, block, weight in centred_blocks(grouped_data, members, self._center):

@@ -51,9 +51,6 @@ _FEWEST_ROWS = 20
 _SOLVER = ExactSolver(gap=1e-2, n_starts=2)
 """Finds the fair subspaces of folds: so near the best that the rest is far below the noise."""
 
-_MORE = (1, 2)
-"""How many more components PCA is given."""
-
 _MATTERS = 0.1
 """Part of what a group loses with PCA from which on a gain that cannot be ruled out matters."""
 
@@ -61,9 +58,6 @@ _MOST_NAMES = 3
 """Groups that a verdict names, those with the largest changes."""
 
 _FAIR = "fair PCA"
-
-_DECIMALS = ((0.1, 1), (0.01, 2), (0.0, 3))
-"""Decimals of per cents in tables, by the largest share that a group loses with PCA."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,8 +389,8 @@ class Comparison(Printed):
 
     @property
     def _decimals(self) -> int:
-        """Of per cents, by the largest share that a group loses with PCA."""
-        return next(digits for least, digits in _DECIMALS if self.worst_lost[0] >= least)
+        """Of per cents: one, or more where no group loses a tenth, or a hundredth, with PCA."""
+        return 1 + int((self.worst_lost[0] < [0.1, 0.01]).sum())
 
     def _texts(self, some: NDArray[np.bool_]) -> list[str]:
         return [self.groups[i] for i in np.flatnonzero(some)]
@@ -730,7 +724,7 @@ class Method:
 def _methods(r: int, most: int, criterion: Criterion) -> list[Method]:
     """The methods of a comparison; no subspace has more than `most` dimensions."""
     chosen = [Method("PCA", r)]
-    chosen += [Method("PCA", r + more) for more in _MORE if r + more <= most]
+    chosen += [Method("PCA", r + more) for more in (1, 2) if r + more <= most]
     fair = Method(_FAIR, r, criterion)
     others = (
         Method("balanced PCA", r, Balanced()),

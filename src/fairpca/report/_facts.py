@@ -317,8 +317,6 @@ def _columns(count: int) -> str:
     return f"{count:,} column{'' if count == 1 else 's'}"
 
 
-_FIGURES = 4
-
 _AXES = {
     "own": "loss beyond what the group must lose, % of its variance",
     "all": "% of the group's variance that is lost",
@@ -343,7 +341,7 @@ def amount(problem: Problem, value: float, group: int | None, *, up: bool | None
         return percent(size, up=up)
     if group is not None:
         return percent(size / problem.traces[group] if size else 0.0, up=up)
-    units = number(size if up is None else float(rounded(size, _FIGURES, up=up)))
+    units = number(size if up is None else float(rounded(size, 4, up=up)))
     return f"{units} squared units"
 
 
