@@ -78,7 +78,7 @@ class Display:
             self.ax_.legend(loc="upper right", framealpha=0.7, fontsize="small")
         elif beside:
             self.figure_.set_figwidth(_WIDTH + _LEGEND)
-            self.figure_.legend(loc="outside right upper", frameon=False)
+            self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
         else:
             above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3}
             self.ax_.legend(frameon=False, borderpad=0.2, **above)
