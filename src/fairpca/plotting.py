@@ -1,8 +1,7 @@
 """Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
 
-Each class holds the numbers of one picture and draws them with `plot`; a ``from_...`` method makes
-the numbers, too, and draws them. Those of estimators take any fitted reduction for which the
-picture makes sense, also inside a pipeline. Other looks are set on the axes, `ax_`.
+Each class holds the numbers of one picture and draws them with `plot`. Other looks are set on the
+axes, `ax_`.
 Colours are those of the report and can be told apart by colour-blind readers, markers differ as
 well, and every group is shown with its number of rows. Names are drawn with the fonts of
 matplotlib's ``rcParams["font.family"]``: add one for Chinese, say.
@@ -16,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca.group_table import GroupTable
@@ -157,14 +155,15 @@ class DisparityDisplay(Display):
 class FrontDisplay(Display):
     """The exact trade-off between total loss and unfairness.
 
+    What is kept is drawn without a minus sign. The largest disparity is drawn in per cent of the
+    variance of the group that has it at the first point, other measures likewise.
+
     Parameters
     ----------
-    unfairness, total_loss : arrays of shape (n_points,)
+    front : ParetoFront
         The points, from ordinary PCA to the fairest.
     chosen : int or None, default=None
         A point to mark.
-    name : str, default="largest disparity of a group"
-        What the unfairness is.
 
     Attributes
     ----------
@@ -177,27 +176,24 @@ class FrontDisplay(Display):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from fairpca import pareto_front
     >>> from fairpca.plotting import FrontDisplay
-    >>> display = FrontDisplay([0.5, 0.2, 0.0], [10.0, 10.1, 10.5], chosen=1).plot()
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=5)
+    >>> display = FrontDisplay(front, chosen=front.select(knee=True)).plot()
     >>> display.ax_.get_ylabel()
     'total loss above ordinary PCA (%)'
     """
 
-    unfairness: ArrayLike
-    total_loss: ArrayLike
+    front: ParetoFront
     chosen: int | None = None
-    name: str = "largest disparity of a group"
 
-    @classmethod
-    def from_front(
-        cls, front: ParetoFront, *, chosen: int | None = None, ax: Any = None
-    ) -> FrontDisplay:
-        """Draw a `ParetoFront`; what is kept is drawn without a minus sign.
-
-        The largest disparity is drawn in per cent of the variance of the group that has it at the
-        first point, other measures likewise.
-        """
-        problem, levels = front.problem, np.abs(front.unfairness)
+    def plot(self, *, ax: Any = None) -> FrontDisplay:
+        """Draw the points as a line; ordinary PCA and the fairest subspace are named."""
+        ax, front, problem = self._on(ax), self.front, self.front.problem
         measured, moments, worst = problem.goal.measured, problem.moments, front.worst_group[0]
         unit, scale = "squared units of X", 1.0
         if measured.relative:
@@ -205,18 +201,11 @@ class FrontDisplay(Display):
         elif front.over == "largest" and problem.traces[worst] > 0.0:
             name = _plain_text(moments.labels[worst], moments.group_names)
             unit, scale = f"% of {name}'s variance", 100.0 / problem.traces[worst]
-        name = f"{front.worst_name} {'by' if measured.is_kept else 'of'} a group"
+        what = f"{front.worst_name} {'by' if measured.is_kept else 'of'} a group"
         if front.over == "spread":
-            name = f"largest difference in {measured.noun} between two groups"
+            what = f"largest difference in {measured.noun} between two groups"
             unit = unit.replace("% of its", "% of their")
-        name = f"{name} ({unit})"
-        return cls(scale * levels, front.total_loss, chosen, name).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> FrontDisplay:
-        """Draw the points as a line; ordinary PCA and the fairest subspace are named."""
-        ax = self._on(ax)
-        levels, loss = np.asarray(self.unfairness, float), np.asarray(self.total_loss, float)
-        extra = 100.0 * (loss - loss[0]) / (loss[0] if loss[0] > 0 else 1.0)
+        levels, extra = scale * np.abs(front.unfairness), 100.0 * front.extra_loss
         ax.plot(levels, extra, color=FAIR_COLOR, marker=".")
         for place, color, marker, name in (
             (0, PCA_COLOR, "o", "ordinary PCA"),
@@ -226,7 +215,7 @@ class FrontDisplay(Display):
             if place is not None:
                 point = levels[place], extra[place]
                 ax.plot(*point, marker, color=color, label=name, markersize=9)
-        ax.set_xlabel(self.name)
+        ax.set_xlabel(f"{what} ({unit})")
         ax.set_ylabel("total loss above ordinary PCA (%)")
         self._add_legend()
         return self
