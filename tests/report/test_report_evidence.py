@@ -201,6 +201,11 @@ def test_the_headline_has_the_losses_of_held_out_rows():
     assert found["start"] == len(found["points"]) - 1
     alike = made({"a": 400, "b": 400, "c": 400}).summary
     assert "of its own" not in alike["headline"]
+    # Of the worst-off group, also where only that of another one is clear.
+    low = np.where(np.arange(3) == 1, -0.001, disparity.low)
+    low[0, 0] = 0.001
+    one = replace(page, comparison=replace(page.comparison, disparity=replace(disparity, low=low)))
+    recorded(one.summary["headline"], f"“b” may lose {points} points more", "interval -0.1 to")
 
 
 def test_the_difference_of_two_groups_is_within_their_intervals():

@@ -54,8 +54,8 @@ def _beyond_own(facts: Facts, comparison: Comparison) -> str:
         return ""
     points, low, high = (f"{100.0 * part[0]:.1f}" for part in comparison.disparity.of(group))
     return (
-        f" {in_quotes(facts.groups[group[0]])} loses {points} points more than with a PCA of its "
-        f"own (95 % interval {low} to {high})."
+        f" {in_quotes(facts.groups[group[0]])} {'loses' if clear[group[0]] else 'may lose'} "
+        f"{points} points more than with a PCA of its own (95 % interval {low} to {high})."
     )
 
 
