@@ -290,10 +290,9 @@ class BootstrapBlocks:
             return
         order = np.argsort(into, kind="stable")
         found, starts = np.unique(into[order], return_index=True)
-        for piece, members in zip(found, np.split(order, starts[1:]), strict=True):
-            part, weight = rows[members], weights[members]
-            inside = part @ self._directions
-            self._second[piece] += (inside.T @ (weight[:, None] * inside)).ravel()
+        inside = (rows @ self._directions * np.sqrt(weights)[:, None])[order]
+        for piece, part in zip(found, np.split(inside, starts[1:]), strict=True):
+            self._second[piece] += (part.T @ part).ravel()
 
     @property
     def quantile(self) -> float:
