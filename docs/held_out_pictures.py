@@ -1,8 +1,7 @@
 """Make the pictures of held-out rows: ``python docs/held_out_pictures.py``.
 
 The first of the README is of UCI's two parts of Adult: one for the fits, the other to judge them.
-Its second is of studies/genomes.json, which ``python -m studies.genomes`` writes. That of
-docs/guide/dimensions.md is drawn as the page says.
+Its second is of studies/genomes.json, which ``python -m studies.genomes`` writes.
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ from typing import Any
 import numpy as np
 from matplotlib import pyplot as plt
 from numpy.typing import NDArray
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, MinMax, audit
+from fairpca import FairPCA, audit
 from fairpca.datasets import load_adult
-from fairpca.metrics import held_out_losses
-from fairpca.plotting import HeldOutLossDisplay
 
 DOCS = Path(__file__).parent
 sys.path.append(str(DOCS.parent))
@@ -174,27 +170,11 @@ def adult(found: dict[str, Array]) -> Any:
     return figure
 
 
-def dimensions() -> Any:
-    """What the worst-off group loses of held-out rows on Adult by race, by dimensions."""
-    by_codes = load_adult(sensitive="race", keep_sensitive=False)
-    figure, ax = plt.subplots(figsize=(8, 4.5))
-    losses = held_out_losses(
-        make_pipeline(StandardScaler(), FairPCA(criterion=MinMax("share_lost"))),
-        by_codes.data.drop(columns="fnlwgt"),
-        sensitive_features=by_codes.sensitive_features,
-        dimensions=[2, 4, 6, 8, 10],
-    )
-    HeldOutLossDisplay.from_losses(losses, ax=ax)
-    figure.tight_layout()
-    return figure
-
-
 def main() -> None:
-    """Write docs/genomes.png, docs/adult.png and docs/guide/dimensions.png."""
+    """Write docs/genomes.png and docs/adult.png."""
     figures = {
         "genomes.png": genomes(json.loads(DATA.read_text(encoding="utf-8"))),
         "adult.png": adult(adult_by_race()),
-        "guide/dimensions.png": dimensions(),
     }
     for name, figure in figures.items():
         figure.savefig(DOCS / name, dpi=200, facecolor="white")

@@ -15,14 +15,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import Equal, FairPCA, KernelFairPCA, MinMax, audit, pareto_front
+from fairpca import Equal, FairPCA, KernelFairPCA, MinMax, audit, pareto_front, plotting
 from fairpca.comparators import ParityPCA
-from fairpca.metrics import held_out_losses
 from fairpca.plotting import (
     DisparityDisplay,
     FrontDisplay,
-    HeldOutLossDisplay,
-    _style,
 )
 
 from texts import refused
@@ -68,19 +65,11 @@ def test_disparities_are_the_lengths_of_the_bars(data):
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend == ["ordinary PCA", "fair PCA"]
     table = audit(PCA(2).fit(X), X, sensitive_features=groups)
-    audited = DisparityDisplay.from_table(table)
+    audited = DisparityDisplay(table).plot()
     assert [text.get_text() for text in audited.ax_.get_legend().get_texts()] == [
         "ordinary PCA",
         "audited",
     ]
-
-
-def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
-    display = FrontDisplay([0.5, 0.2, 0.0], [10.0, 10.1, 10.5], chosen=1).plot()
-    line = display.ax_.get_lines()[0]
-    np.testing.assert_allclose(line.get_ydata(), [0.0, 1.0, 5.0])
-    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert names == ["ordinary PCA", "fairest subspace", "chosen"]
 
 
 @pytest.mark.parametrize(
@@ -104,28 +93,28 @@ def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data, criterion, name
     X, groups = data
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 7}
     front = pareto_front(X, criterion=criterion, **given)
-    display = FrontDisplay.from_front(front, chosen=front.select(knee=True))
+    display = FrontDisplay(front, chosen=front.select(knee=True)).plot()
     line = display.ax_.get_lines()[0]
     unit = 1.0 if "squared" in name else 100.0
     unit /= front.problem.traces[0] if "few" in name else 1.0
     np.testing.assert_allclose(line.get_xdata(), unit * np.abs(front.unfairness))
     np.testing.assert_allclose(line.get_ydata(), 100 * front.extra_loss, atol=1e-12)
     assert display.ax_.get_xlabel() == name
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["ordinary PCA", "fairest subspace", "chosen"]
 
 
 def test_pictures_go_where_they_are_told(data):
     X, groups = data
     fair = FairPCA(2, solver="pareto", criterion="minmax").fit(X, sensitive_features=groups)
-    known = {"sensitive_features": groups, "dimensions": [1]}
-    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known)
-    figure, axes = plt.subplots(2, 2)
+    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=3)
+    figure, axes = plt.subplots(1, 3)
     for ax, make in zip(
         axes.ravel(),
         (
             lambda ax: DisparityDisplay.from_estimator(fair, ax=ax),
-            lambda ax: DisparityDisplay.from_table(fair.group_table_, ax=ax),
-            lambda ax: FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(ax=ax),
-            lambda ax: HeldOutLossDisplay.from_losses(losses, ax=ax),
+            lambda ax: DisparityDisplay(fair.group_table_).plot(ax=ax),
+            lambda ax: FrontDisplay(front).plot(ax=ax),
         ),
         strict=True,
     ):
@@ -168,75 +157,22 @@ def test_any_reduction_is_shown(data, reduction):
     assert legend == ["ordinary PCA", name]
 
 
-def test_held_out_losses_are_drawn_as_they_are(data):
-    X, groups = data
-    known = {"sensitive_features": groups, "dimensions": [1, 2, 3]}
-    for fair, label in (
-        (FairPCA(criterion="minmax"), "held-out loss (squared units of X)"),
-        (FairPCA(criterion=MinMax("share_kept")), "held-out loss (% of its variance)"),
-    ):
-        display = HeldOutLossDisplay.from_losses(held_out_losses(fair, X, **known))
-        assert label in display.ax_.get_ylabel()
-        losses = display.losses
-        bars = display.ax_.containers
-        assert [bar.get_label() for bar in bars] == ["ordinary PCA", "fair PCA"]
-        unit = 100.0 if losses.relative else 1.0
-        for bar, curve in zip(bars, (losses.pca, losses.reduction), strict=True):
-            line, _, (segments,) = bar
-            np.testing.assert_allclose(line.get_ydata(), unit * curve.worst)
-            ends = np.array([segment[:, 1] for segment in segments.get_segments()])
-            np.testing.assert_allclose(ends.T, unit * np.array(curve.worst_interval))
-        names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        worst = {*losses.pca.worst_group, *losses.reduction.worst_group}
-        expected = [f"{losses.groups[i]} ({losses.count[i]:,} rows)" for i in sorted(worst)]
-        assert names == ["ordinary PCA", "fair PCA", *expected]
-        assert (drawn(display.figure_)[..., :3] < 128).any()
-    other = HeldOutLossDisplay.from_losses(held_out_losses(PCA(), X, **known))
-    assert other.ax_.get_legend().get_texts()[1].get_text() == "PCA"
-
-
 @pytest.mark.filterwarnings("ignore:Glyph")  # of matplotlib, whose font has no smiling face
 def test_labels_that_are_not_harmless_are_drawn_as_they_are():
     rng = np.random.default_rng(1)
     groups = np.repeat(np.array(HOSTILE, dtype=object), 30)
     X = rng.normal(size=(len(groups), 7)) * rng.uniform(1, 3, 7)
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    losses = held_out_losses(fair, X, sensitive_features=groups, dimensions=[1, 2, 3])
-    for display in (
-        DisparityDisplay.from_estimator(fair),
-        HeldOutLossDisplay.from_losses(losses),
-    ):
-        assert (drawn(display.figure_)[..., :3] < 128).any()
-    names = DisparityDisplay.from_estimator(fair).ax_.get_yticklabels()
+    display = DisparityDisplay.from_estimator(fair)
+    assert (drawn(display.figure_)[..., :3] < 128).any()
+    names = display.ax_.get_yticklabels()
     assert any(r"\$x^{2\$" in name.get_text() for name in names)
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
-def named(*names):
-    """Rows of groups that are called so."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30 * len(names), 4)) * [3, 2, 1, 1]
-    X[:30] = X[:30, ::-1]
-    return X, np.repeat(np.array(names, dtype=object), 30)
-
-
-def test_groups_that_begin_with_an_underscore_are_in_the_legends():
-    X, groups = named("_hidden", "__x", "seen")
-    expected = [" __x (30 rows)", " _hidden (30 rows)", "seen (30 rows)"]
-    known = {"sensitive_features": groups, "dimensions": [1]}
-    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known)
-    assert set(legend_of(HeldOutLossDisplay.from_losses(losses))[2:]) <= set(expected)
-    inside = HeldOutLossDisplay.from_losses(losses, ax=plt.subplots()[1])
-    assert set(legend_of(inside)[2:]) <= set(expected)
 
 
 def test_the_colours_are_those_of_the_report():
     css = (files("fairpca.report") / "templates" / "page.css").read_text(encoding="utf-8")
     light = css[: css.index("prefers-color-scheme: dark")]
-    for color in (_style.PCA_COLOR, _style.FAIR_COLOR, _style.OWN_COLOR, _style.INK):
+    for color in (plotting.PCA_COLOR, plotting.FAIR_COLOR, plotting.OWN_COLOR, plotting.INK):
         assert color in light
 
 

@@ -224,7 +224,7 @@ def test_the_pictures_of_held_out_rows_show_their_figures():
     for bars, method in zip(ax.containers, held_out_pictures.ADULT, strict=True):
         np.testing.assert_allclose(np.sort(bars[0].get_xdata()), np.sort(found[method][:, 0]))
     plt.close("all")
-    for name in ("genomes.png", "adult.png", "guide/dimensions.png"):
+    for name in ("genomes.png", "adult.png"):
         assert (ROOT / "docs" / name).stat().st_size > 20_000
 
 

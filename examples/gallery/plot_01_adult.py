@@ -55,7 +55,7 @@ plt.show()
 # not significant with 16,281 rows.
 new = audit(fair, X_test, sensitive_features=test.sensitive_features, baseline="training")
 print(new)
-DisparityDisplay.from_table(new)
+DisparityDisplay(new).plot()
 plt.show()
 
 # %%

@@ -31,7 +31,7 @@ print(front)
 # The first steps cost little, the last ones most: more than half of the possible improvement costs
 # 0.9 % more loss, the rest another 4.5 %. A point of the front is an estimator like any other.
 chosen = front.select(max_extra_loss=0.01)
-FrontDisplay.from_front(front, chosen=chosen)
+FrontDisplay(front, chosen=chosen).plot()
 plt.show()
 
 # %%

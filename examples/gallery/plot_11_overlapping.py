@@ -37,7 +37,7 @@ print(marginal.group_table_)
 # Not by itself. The audit judges the same subspace by the ten intersections: women of "Other" race
 # have more than twice the largest disparity of a marginal group.
 table = audit(marginal, X, sensitive_features=labels, groups="intersections", n_resamples=0)
-DisparityDisplay.from_table(table)
+DisparityDisplay(table).plot()
 plt.show()
 
 # %%

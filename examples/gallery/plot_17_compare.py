@@ -24,7 +24,7 @@ print(found.verdict)
 # %%
 # PCA is the line of each group. A method differs clearly from PCA if its interval excludes the
 # line. Small groups have wide intervals.
-ComparisonDisplay.from_comparison(found)
+ComparisonDisplay(found).plot()
 plt.show()
 
 # %%

@@ -231,6 +231,8 @@ def prepare_data(
                 f"{least_rows} is required: fill them in, or make the others a group with "
                 "missing_labels='group'."
             )
+        if not weights.any():
+            raise ValueError("No row has both a label and a positive sample_weight.")
     n_missing = None
     if fill:
         rows, n_missing = _filled(rows, weights, estimator)

@@ -27,6 +27,7 @@ from fairpca.data import (
 )
 from fairpca.generalization.cautions import (
     chance_notes,
+    dominant_column,
     filled_notes,
     warn_of_few_rows,
     warn_of_one_group,
@@ -520,7 +521,9 @@ class FairPCA(ClusterTransform, LinearReduction):
         small = 8 * problem.n_groups * problem.n_features * problem.n_components <= _MOST_BYTES
         self.baselines_ = Baselines.of_problem(problem) if small and space is None else None
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
+        dominant = None if space is not None else dominant_column(problem.moments)
         notes = chance_notes(problem) + filled_notes(problem, filled_share)
+        notes = notes if dominant is None else (dominant, *notes)
         self.group_table_ = replace(table, held_out=held_out, notes=notes)
 
 

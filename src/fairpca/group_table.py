@@ -14,14 +14,12 @@ from fairpca.measures import NO_VARIANCE
 from fairpca.problem import Problem
 from fairpca.text import (
     Printed,
-    Summary,
     TextTable,
     formatted,
     html_parts,
     label_text,
     listed,
     most_of,
-    number_format,
     short_texts,
 )
 from fairpca.validation import import_pandas
@@ -63,10 +61,6 @@ class GroupIntervals:
     difference : pair of float, or None
         Of the difference between these two disparities. It allows for the two having been picked:
         it is one of a family that holds for all pairs of groups together.
-    n_resamples : int
-        How often the rows were resampled.
-    least_rows : int
-        Groups of fewer rows have no intervals.
 
     Examples
     --------
@@ -85,8 +79,6 @@ class GroupIntervals:
     change: Array
     extremes: tuple[int, int] | None
     difference: tuple[float, float] | None
-    n_resamples: int
-    least_rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +131,8 @@ class HeldOut:
 class GroupTable(Printed):
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
 
-    Printed, it shows the share of its variance that each group loses; `summary` shows all.
+    Printed, it shows the share of its variance that each group loses; `to_dict` and `to_frame` have
+    losses and disparities.
     ``table["Female"]`` has the numbers of one group, ``table["Female", "Black"]`` those of an
     intersection, ``len(table)`` is the number of groups, and it iterates over their labels.
 
@@ -256,20 +249,6 @@ class GroupTable(Printed):
         return self.pca_loss - self.own_loss
 
     @property
-    def largest_difference(self) -> float:
-        """Largest difference between the disparities of two groups, of those that have any."""
-        return _spread(self.disparity)
-
-    @property
-    def difference_interval(self) -> tuple[float, float] | None:
-        """95 % interval of the largest difference; None if one of its groups has too few rows."""
-        if self.intervals is None or self.intervals.extremes is None:
-            return None
-        worst, best = self.intervals.extremes
-        known = float(self.disparity[worst] - self.disparity[best]) >= self.largest_difference
-        return self.intervals.difference if known else None
-
-    @property
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
@@ -286,16 +265,6 @@ class GroupTable(Printed):
     def worse_off(self) -> tuple[Hashable, ...]:
         """The groups that lose more than with ordinary PCA."""
         return tuple(self.labels[i] for i in np.flatnonzero(self.change > 0.0))
-
-    @property
-    def largest_gain(self) -> float:
-        """How much less than with ordinary PCA the group loses that gains the most; 0 if none."""
-        return max(-float(self.change.min()), 0.0)
-
-    @property
-    def largest_loss(self) -> float:
-        """How much more than with ordinary PCA the group loses that pays the most; 0 if none."""
-        return max(float(self.change.max()), 0.0)
 
     @property
     def baseline_names(self) -> tuple[str, str]:
@@ -378,11 +347,6 @@ class GroupTable(Printed):
         shown, left = self._shown()
         return [self._short_table(shown), *filter(None, [left, self.sentences()])]
 
-    def summary(self) -> Summary:
-        """All that is known of the groups, to be printed: losses and disparities too."""
-        shown, left = self._shown()
-        return Summary([self._full_table(shown), *filter(None, [left, self.sentences()])])
-
     def _shown(self) -> tuple[Sequence[int], str]:
         return most_of(np.fmax(np.nan_to_num(self.disparity), self.pca_disparity))
 
@@ -451,7 +415,10 @@ class GroupTable(Printed):
             [
                 names[i],
                 f"{self.count[i]:,}",
-                *(_cell(share[i], _PERCENT, least) for share in shares.values()),
+                *(
+                    _UNKNOWN if np.isnan(share[i]) else formatted(share[i], _PERCENT, least)
+                    for share in shares.values()
+                ),
             ]
             for i in groups
         ]
@@ -463,49 +430,7 @@ class GroupTable(Printed):
                 low, high = (formatted(100.0 * end, _PERCENT) for end in ends[i])
                 row.insert(4, f"{low} to {high}" if np.isfinite(ends[i][0]) else _UNKNOWN)
         worst = _worst(groups, (self.pca_disparity, self.disparity), 2)
-        return TextTable(head, rows, units=(len(head) - 1,), worst=worst)
-
-    def _full_table(self, groups: Sequence[int]) -> TextTable:
-        """A row for each of these groups, and a last one with the largest differences."""
-        numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
-        least = NO_CHANGE * float(np.nan_to_num(numbers).max())  # from which on none is zero
-        form = number_format([numbers[np.isfinite(numbers)]])
-        own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
-        disparities = {
-            f"{pca}\ndisparity": self.pca_disparity,
-            f"{self.name}\ndisparity": self.disparity,
-        }
-        if (held_out := self.held_out) is not None:
-            disparities[f"{pca} disp.\nheld out"] = held_out.pca_disparity
-            disparities[f"{self.name} disp.\nheld out"] = held_out.disparity
-        columns: dict[str, tuple[Any, str, float]] = {
-            "rows": (self.count, ",", least),
-            "variance": (self.variance, form, least),
-            f"{own}\nloss": (self.own_loss, form, least),
-        }
-        for name, loss in ((pca, self.pca_loss), (self.name, self.loss)):
-            columns[f"{name}\nloss"] = loss, form, least
-            share = 100.0 * self.share_of(loss)
-            columns[f"{name}\n% lost"] = share, _PERCENT, 100.0 * NO_CHANGE
-        columns |= {name: (values, form, least) for name, values in disparities.items()}
-        names = short_texts(self.group_texts())
-        rows = [
-            [names[i], *(_cell(values[i], how, zero) for values, how, zero in columns.values())]
-            for i in groups
-        ]
-        spreads = [_cell(_spread(values), form, least) for values in disparities.values()]
-        foot = ["largest difference", *[""] * (len(columns) - len(spreads)), *spreads]
-        head, units = ["group", *columns], [2, 3, 2] + [2] * (len(disparities) // 2)
-        worst = _worst(groups, disparities.values(), len(head) - len(disparities))
-        if self.intervals is not None:
-            head.append(f"{self.name} disparity\n95 % interval")
-            units.append(1)
-            known = self.difference_interval or (np.nan, np.nan)
-            ends = [*(self.intervals.disparity[i] for i in groups), known]
-            for cells, (low, high) in zip([*rows, foot], ends, strict=True):
-                interval = f"{formatted(low, form, least)} to {formatted(high, form, least)}"
-                cells.append(interval if np.isfinite(low) else _UNKNOWN)
-        return TextTable(head, rows, foot, units, worst)
+        return TextTable(head, rows, worst)
 
 
 def _worst(
@@ -522,13 +447,3 @@ def _worst(
         if 2 * largest.sum() <= len(values):
             worst |= {(row, column) for row, i in enumerate(groups) if largest[i]}
     return frozenset(worst)
-
-
-def _spread(values: Array) -> float:
-    """The difference between the largest and the smallest number, of those that are known."""
-    known = values[~np.isnan(values)]
-    return float(np.ptp(known)) if len(known) else float("nan")
-
-
-def _cell(value: float, form: str, least: float) -> str:
-    return _UNKNOWN if np.isnan(value) else formatted(value, form, least)

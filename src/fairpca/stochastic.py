@@ -158,7 +158,7 @@ class StochasticFairPCA(LinearReduction):
     >>> fair = StochasticFairPCA(5, random_state=0)
     >>> fair = fair.fit(X, sensitive_features=adult.sensitive_features)
     >>> table = fair.group_table_
-    >>> bool(table.largest_difference < 0.5 * np.ptp(table.pca_disparity))
+    >>> bool(np.ptp(table.disparity) < 0.5 * np.ptp(table.pca_disparity))
     True
     """
 

@@ -90,25 +90,19 @@ def wrapped(text: str, width: int) -> list[str]:
 class TextTable:
     """A table to be printed: the first column to the left, the others to the right.
 
+    One that is too wide is printed in parts, one below the other.
+
     Attributes
     ----------
     head : sequence of str
         A head may have several lines; shorter ones end on the last.
     body : sequence of rows
-    foot : row or None
-        Stands below columns in which it says something.
-    units : sequence of int
-        How many columns behind the first belong together, from left to right. A table that is too
-        wide is printed in parts, one below the other, and parts begin with a unit. The default is
-        each column for itself.
     worst : set of (row, column)
         Cells of the body that stand out where there is colour.
     """
 
     head: Cells
     body: Sequence[Cells]
-    foot: Cells | None = None
-    units: Sequence[int] = ()
     worst: frozenset[tuple[int, int]] = frozenset()
 
     def lines(self, width: int) -> list[Line]:
@@ -116,7 +110,7 @@ class TextTable:
         cells = [cell.split("\n") for cell in self.head]
         most = max(map(len, cells))
         heads = [*zip(*([""] * (most - len(cell)) + cell for cell in cells), strict=True)]
-        rows = [*heads, *self.body, *([] if self.foot is None else [self.foot])]
+        rows = [*heads, *self.body]
         widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
         lines: list[Line] = []
         for columns in self._parts(widths, width):
@@ -126,15 +120,11 @@ class TextTable:
 
     def _parts(self, widths: list[int], width: int) -> list[list[int]]:
         parts: list[list[int]] = [[]]
-        start = 1
-        for size in self.units or [1] * (len(widths) - 1):
-            unit = list(range(start, start + size))
-            start += size
-            used = widths[0] + sum(len(_GAP) + widths[j] for j in [*parts[-1], *unit])
-            if used <= width or not parts[-1]:
-                parts[-1] += unit
-            else:
-                parts.append(unit)
+        for j in range(1, len(widths)):
+            used = widths[0] + sum(len(_GAP) + widths[i] for i in [*parts[-1], j])
+            if used > width and parts[-1]:
+                parts.append([])
+            parts[-1].append(j)
         return parts
 
     def _part(self, heads: Sequence[Cells], columns: list[int], widths: list[int]) -> list[Line]:
@@ -150,8 +140,6 @@ class TextTable:
         heads = [row for row in heads if any(row[j] for j in columns)]
         lines = [*(line(row, "head") for row in heads), rule]
         lines += [*(line(row, i=i) for i, row in enumerate(self.body)), rule]
-        if self.foot is not None and any(self.foot[j] for j in columns[1:]):
-            lines.append(line(self.foot))
         return lines
 
 
@@ -305,9 +293,8 @@ def html_parts(parts: Sequence[TextTable | str]) -> str:
             shown += [f"<p>{html.escape(part)}</p>"] * bool(part)
             continue
         body = "".join(_html_row(row, "td") for row in part.body)
-        foot = "" if part.foot is None else f"<tfoot>{_html_row(part.foot, 'td')}</tfoot>"
         head = f"<thead>{_html_row(part.head, 'th')}</thead>"
-        shown.append(f"<table>{head}<tbody>{body}</tbody>{foot}</table>")
+        shown.append(f"<table>{head}<tbody>{body}</tbody></table>")
     return "".join(shown)
 
 
@@ -323,17 +310,6 @@ class Printed:
 
     def _repr_html_(self) -> str:
         return html_parts(self.text_parts())
-
-
-@dataclass(frozen=True, repr=False)
-class Summary(Printed):
-    """Tables and sentences, to be printed or shown in a notebook."""
-
-    parts: Sequence[TextTable | str]
-
-    def text_parts(self) -> Sequence[TextTable | str]:
-        """These."""
-        return self.parts
 
 
 def _html_row(cells: Cells, tag: str) -> str:

@@ -251,7 +251,7 @@ def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys):
         ("audit", [*gap, "--time-limit", "1000"], at_gap),
         ("front", [*gap, "--points", "3"], at_gap),
         ("front", ["--time-limit", "0"], "The search ended at its time limit"),
-        ("report", [*gap, "--time-limit", "1000", "--report", "r.html"], at_gap),
+        ("report", [*gap[2:], "--time-limit", "1000", "--report", "r.html"], at_gap),
     ):
         assert main([command, *on, *typed]) == 0
         assert said in capsys.readouterr().out
@@ -317,10 +317,11 @@ def test_other_fronts_and_reports(folder, capsys, typed, criterion):
     ]:
         values = [point[name] for point in found["points"]]
         np.testing.assert_allclose(values, expected, atol=1e-7)
-    arguments = ["report", "people.csv", *share, *typed, "--report", "r.html"]
+    measure = ["--measure", front.problem.criterion.measure]
+    arguments = ["report", "people.csv", *share, *measure, "--report", "r.html"]
     assert main(arguments) == 0
     named = {"n_points": N_POINTS, "data_name": "people.csv"}
-    made = report(rows, criterion=criterion, **given | named)
+    made = report(rows, measure=measure[1], **given | named)
     out = capsys.readouterr().out
     assert all(f"\n{sentence}\n" in out for sentence in made.sentences())
     page = Path("r.html").read_text("utf-8")

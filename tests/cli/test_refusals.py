@@ -159,7 +159,7 @@ def folder_in_the_way():
             (None, [command, "absent.csv", *ON, "--report", "r.html", *wrong], message)
             for command in ("report",)
             for wrong, message in [
-                (["--criterion", "balanced"], "--criterion 'minmax' 'equal'"),
+                (["--criterion", "equal"], "--criterion"),
                 (["--measure", "range"], "--measure"),
                 (["--gap", "-1"], "--gap 0 -1"),
             ]

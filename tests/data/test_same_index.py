@@ -19,7 +19,6 @@ from fairpca.comparators import ParityPCA
 from fairpca.metrics import (
     WorstGroupScorer,
     disparity_error,
-    held_out_losses,
     reconstruction_error,
 )
 from fairpca.report import report
@@ -47,9 +46,6 @@ LABELLED = {
     "audit": lambda g: audit(FAIR, X, sensitive_features=g),
     "audit of a pipeline": lambda g: audit(PIPELINE, X, sensitive_features=g),
     "scorer": lambda g: WorstGroupScorer()(FAIR, X, sensitive_features=g),
-    "held out": lambda g: held_out_losses(
-        FairPCA(1, criterion="minmax"), X, dimensions=[1], sensitive_features=g, cv=2
-    ),
     "report": lambda g: report(X, sensitive_features=g, n_components=2, n_resamples=0),
 }
 

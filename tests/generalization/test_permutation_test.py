@@ -43,8 +43,9 @@ def test_measures_of_permuted_labels_are_those_of_a_problem(measure, weighted):
     order = np.random.default_rng(2).permutation(90)
     found = sample.measures(problem, order)
     # The sample has its own order of rows: the same rows are found by what they are.
-    rows = sample.rows[order] / np.sqrt(sample.sums[order, :1])
-    moments = GroupMoments.from_rows(rows, groups, sample_weight=sample.sums[order, 0])
+    roots = sample.rows[order, -1]
+    rows = sample.rows[order, :-2] / roots[:, None]
+    moments = GroupMoments.from_rows(rows, groups, sample_weight=roots**2)
     other = Problem(moments, 3, MinMax(measure))
     # About the same mean: permuted rows have the mean of all rows.
     np.testing.assert_allclose(moments.total_mean, 0.0, atol=1e-12)

@@ -158,7 +158,7 @@ def test_rows_in_batches_of_any_size_are_drawn_alike(sizes, pieces, monkeypatch)
     X, weights = rng.normal(size=(150, 3)), rng.uniform(0.5, 2.0, 150)
     drawn = []
     for parts in ((150,), sizes):
-        taken = BootstrapBlocks(1, 150, 7, n_components=1, directions=np.eye(3))
+        taken = BootstrapBlocks(150, 7, n_components=1, directions=np.eye(3))
         for part in np.split(np.arange(150), np.cumsum(parts)[:-1]):
             taken.add(X[part], weights[part], [X[part, 0]])
         (values,), own_gains = taken.resampled(30)
@@ -174,7 +174,7 @@ def test_few_heavy_rows_make_wide_intervals():
     quantiles = []
     for heavy in (1.0, 1e4):
         weights = np.where(np.arange(100) < 2, heavy, 1.0)
-        taken = BootstrapBlocks(1, 100, 0)
+        taken = BootstrapBlocks(100, 0)
         taken.add(X, weights, [X[:, 0]])
         quantiles.append(taken.quantile)
     assert quantiles[0] == pytest.approx(1.984, abs=1e-3)  # Student's t, 99 degrees of freedom

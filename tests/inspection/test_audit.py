@@ -57,7 +57,6 @@ def test_losses_against_raw_rows(name):
         own = (tail**2).sum() / (groups == label).sum()
         assert table.own_loss[i] == pytest.approx(own, rel=1e-9)
         assert table.disparity[i] == pytest.approx(table.loss[i] - own, rel=1e-7)
-    assert "PCA  audited  audited" in str(table.summary()).splitlines()[0]
 
 
 def test_audit_of_pca_is_what_fairpca_says_of_pca():
@@ -370,7 +369,7 @@ def test_a_pca_is_judged_on_new_rows_by_its_training_rows(n_columns):
         rest = (X[new] - pca.mean_) @ (np.eye(n_columns) - axes.T @ axes)
         assert table.own_loss[i] == pytest.approx(np.square(rest).sum(axis=1).mean())
     # Without them PCA is refitted to the new rows, and everyone seems worse off.
-    assert audit(pca, X[~train], sensitive_features=groups[~train]).largest_loss > 0.0
+    assert audit(pca, X[~train], sensitive_features=groups[~train]).change.max() > 0.0
 
 
 def test_training_rows_of_a_table_have_their_groups_by_name():

@@ -13,8 +13,6 @@ from markupsafe import escape
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import (
-    AtMost,
-    Equal,
     ExactSolver,
     FairnessWarning,
     FairPCA,
@@ -36,7 +34,7 @@ from fairpca.report._names import (
     percent,
     shown_names,
 )
-from fairpca.report._words import compared, finding, spoken, warnings
+from fairpca.report._words import compared, finding, spoken
 
 from hostile import HOSTILE
 from texts import recorded, refused, warned
@@ -108,38 +106,6 @@ def test_finding_of_adult_by_race(adult_race):
     assert made.summary["unfairness_bound"] == front.unfairness_bound
 
 
-def test_finding_of_adult_by_race_over_the_spread(adult_race):
-    X, groups, _ = adult_race
-    given = {"sensitive_features": groups, "n_points": 20, "n_resamples": 0}
-    made = report(X, n_components=5, criterion="equal", **given)
-    _, second = made.summary["finding"]
-    extra = made.front.extra_loss[-1]
-    recorded(second, f"costs {100 * extra:.3g} % more", "proven", "cheaper")
-    assert [warning["title"] for warning in made.summary["warnings"]] == ["Equality levels down"]
-    recorded(made.summary["warnings"][0]["text"], "every group is better off")
-
-
-def test_the_first_sentence_is_that_everyone_is_worse_off():
-    adult = load_adult(sensitive="race", keep_sensitive=False)
-    X = StandardScaler().fit_transform(adult.data)
-    given = {"sensitive_features": adult.sensitive_features, "n_points": 3, "n_resamples": 0}
-    made = report(X, n_components=6, criterion="equal", **given)
-    change = made.front.disparities[-1] - made.summary["pca"]["disparities"]
-    assert (change > 0).all()
-    most = 100 * (change / made.front.problem.traces).max()
-    first = made.summary["finding"][0]
-    recorded(first, "equal PCA", "every group is worse off", f"{most:.1f} % of its variance more")
-    assert made.summary["levels_down"]
-    assert "Every group is worse off than with ordinary PCA" in [
-        each["title"] for each in made.summary["warnings"]
-    ]
-    # The default does not.
-    made = report(X, n_components=6, **given)
-    assert not made.summary["levels_down"]
-    assert first not in made.summary["finding"]
-    assert made.summary["warnings"] == []
-
-
 @pytest.mark.parametrize(
     ("measure", "who", "cost", "compares"),
     [
@@ -172,7 +138,7 @@ def test_the_first_sentence_is_that_everyone_is_worse_off():
 def test_words_of_other_measures(adult_race, measure, who, cost, compares):
     X, groups, _ = adult_race
     given = {"sensitive_features": groups, "n_components": 5, "n_points": 3}
-    made = report(X, criterion=MinMax(measure), **given)
+    made = report(X, measure=measure, **given)
     recorded(made.summary["finding"][0], *who)
     recorded(made.summary["finding"][1], *cost)
     recorded(made.summary["points"][-1]["compared"], *compares)
@@ -251,9 +217,8 @@ def test_open_shows_the_written_page(monkeypatch, tmp_path):
     "choices",
     [
         {},
-        {"criterion": "equal"},
-        {"criterion": Equal(np.float64(0.0), "relative_disparity")},
-        {"criterion": MinMax("share_kept"), "n_components": np.float64(0.7)},
+        {"measure": "relative_disparity"},
+        {"measure": "share_kept", "n_components": np.float64(0.7)},
     ],
 )
 def test_shown_code_makes_the_report_and_the_model(choices, monkeypatch):
@@ -297,26 +262,6 @@ def test_finding_where_one_group_pays_nothing():
     groups = ["main"] * 400 + ["side"] * 40
     made = report(X, sensitive_features=groups, n_components=1, n_resamples=0)
     recorded(made.summary["finding"][0], "“main” less than 0.001 %")
-
-
-def test_impossible_equality_is_said():
-    # Two groups along one axis that differ in size, so that only that axis is fair to both, and
-    # a third along the other axis.
-    rng = np.random.default_rng(0)
-    first = rng.normal(size=(200, 2)) * [3, 0.1]
-    second = rng.normal(size=(200, 2)) * [0.1, 3]
-    third = rng.normal(size=(200, 2)) * [6, 0.1]
-    X = np.vstack([first, second, third])
-    given = {"sensitive_features": np.repeat(["x", "y", "z"], 200), "n_points": 5}
-    made = report(X, n_components=1, criterion="equal", **given)
-    cut = 1 - made.front.spread[-1] / made.front.spread[0]
-    share = f"{np.floor(1000 * cut) / 10:g} %"
-    recorded(made.summary["finding"][1], "proven", "no subspace of 1 dimension", share)
-    titles = {warning["title"]: warning["text"] for warning in made.summary["warnings"]}
-    said = re.search(r"at least (\S+) squared units: this", titles["Equality is impossible"])
-    bound = made.front.unfairness_bound
-    assert bound - 1e-3 <= float(said[1]) <= bound
-    assert made.summary["unfairness_bound"] == bound > 0
 
 
 def test_small_groups_and_a_dominant_column_are_said():
@@ -398,11 +343,8 @@ def test_progress_is_told():
         ({"rows_shown": -1}, "rows_shown"),
         ({"left_out": {"late": -1}}, "left_out['late']"),
         ({"n_components": 1.9}, "n_components"),
-        ({"criterion": "sum"}, "criterion"),
-        ({"criterion": MinMax}, "criterion=MinMax()"),
-        ({"criterion": MinMax("range")}, "measure"),
-        ({"criterion": "balanced"}, "MinMax() Equal() Balanced()"),
-        ({"criterion": AtMost(1.0)}, "MinMax() Equal() AtMost"),
+        ({"measure": "range"}, "measure 'disparity' 'range'"),
+        ({"measure": MinMax()}, "measure 'disparity' MinMax()"),
         ({"sensitive_features": None}, "sensitive_features"),
     ],
 )
@@ -528,34 +470,6 @@ def facts_of(front, **changes):
 def test_words_for_every_end():
     X, groups = two_groups()
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 5}
-    front = pareto_front(X, criterion="equal", **given)
-    bounded = facts_of(front, status="bounded", relative_gap=0.008235)
-    recorded(finding(bounded)[1], "proven", "cheaper by more than 0.83 %")
-    hardly = facts_of(front, status="bounded", relative_gap=1e-9)
-    recorded(finding(hardly)[1], "proven", "cheaper by more than 0.001 %.")
-    # As if the fairest point had not been found.
-    unequal = replace(front, solutions=front.solutions[:-1])
-    unknown = facts_of(unequal, violation_bound=0.0)
-    recorded(finding(unknown)[1], "No subspace of 2 dimensions", "found")
-    assert warnings(unknown)[0]["title"] == "Equality was not found"
-    alone = facts_of(replace(front, solutions=front.solutions[:1]), violation_bound=1.0)
-    recorded(finding(alone)[1], "None", "differ less than with ordinary PCA")
-    assert warnings(alone)[0]["title"] == "Equality is impossible"
-    better = front[-1].certificate.measures - [0.0, 0.5]
-    text = warnings(facts_of(front, minmax_measures=better))[0]["text"]
-    recorded(text, "no group is worse off", "some are better off")
-    text = warnings(facts_of(unequal, violation_bound=0.0, minmax_measures=better - 1.0))[1]
-    assert text["title"] == "There is an alternative"
-    # What is gained by rounding alone is no alternative.
-    for some, titles in ((front, []), (unequal, ["Equality was not found"])):
-        same = some[-1].certificate.measures - 1e-8
-        found = warnings(facts_of(some, violation_bound=0.0, minmax_measures=same))
-        assert [each["title"] for each in found] == titles
-
-
-def test_words_for_every_end_over_the_largest():
-    X, groups = two_groups()
-    given = {"sensitive_features": groups, "n_components": 2, "n_points": 5}
     front = pareto_front(X, **given)
     bounded = facts_of(front, status="bounded", lower_bound=6.12345)
     recorded(finding(bounded)[1], "proven", "below 22.9 %")
@@ -592,7 +506,7 @@ def test_a_group_without_variance_is_not_compared_with(measure):
     X -= X.mean(axis=0)
     X, groups = np.vstack([X, np.zeros((50, 6))]), np.append(groups, ["still"] * 50)
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 2}
-    made = report(X, criterion=MinMax(measure), **given)
+    made = report(X, measure=measure, **given)
     assert "“still”" not in " ".join([*made.summary["finding"], *made.summary["chance"]])
     assert "“still”" not in made.summary["points"][-1]["compared"]
     for shown in (made.summary["pca"], *made.summary["points"]):

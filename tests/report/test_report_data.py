@@ -38,14 +38,16 @@ def test_columns_of_numbers_tell_what_they_can():
     X = rows_of()
     X["same"] = 5.0
     X["wide"] = 100 * X["c0"]
-    data = report(X, sensitive_features=halves(), **QUICK).summary["data"]
+    summary = report(X, sensitive_features=halves(), **QUICK).summary
+    data = summary["data"]
     numbers, groups = data["about"]
     recorded(numbers, "6 columns")
     recorded(groups, "“town”", "not among the columns")
     assert data["among"] is False
     recorded(data["sentences"][2], "Without any variance", "“same”")
     share = X["wide"].var() / X.var().sum()
-    recorded(data["sentences"][3], "“wide” dominates", f"{100 * share:.3g} %")
+    (warning,) = summary["warnings"]
+    recorded(warning["text"], "“wide” has", f"{100 * share:.3g} %")
     notes = {column["name"]: column["note"] for column in data["columns"]}
     assert [name for name in notes if notes[name]] == ["same"]
     assert notes["same"] == "does not vary"

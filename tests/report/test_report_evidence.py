@@ -136,7 +136,7 @@ def test_too_few_rows_to_compare(sizes, end, n_resamples):
 def test_other_measures_and_no_intervals():
     found = made({"a": 40, "b": 40}, n_resamples=0).summary
     recorded(found["finding"][0], "at random", "as much")
-    found = made({"a": 40, "b": 40}, criterion=MinMax("share_kept")).summary
+    found = made({"a": 40, "b": 40}, measure="share_kept").summary
     recorded(found["finding"][0], "no group keeps significantly less")
 
 
@@ -146,7 +146,7 @@ def test_a_gain_too_small_for_its_figures_is_said_to_be_small():
     first, second = (rows - rows.mean(axis=0) for rows in rng.normal(size=(2, 500, 4)))
     second = np.linalg.qr(second)[0] * [1.0001, 1.0, 1.0, 1.0] * 500**0.5
     X = np.vstack([first * [3, 2, 1, 1], second])
-    choices = {"criterion": MinMax("share_kept"), "n_components": 1, "n_resamples": 0}
+    choices = {"measure": "share_kept", "n_components": 1, "n_resamples": 0}
     given = {"sensitive_features": ["a"] * 500 + ["b"] * 500, "n_points": 3}
     front = pareto_front(X, **given, criterion=MinMax("share_kept"), n_components=1)
     # As if there were no held-out rows, on which nobody gains.
@@ -201,6 +201,11 @@ def test_the_headline_has_the_losses_of_held_out_rows():
     assert found["start"] == len(found["points"]) - 1
     alike = made({"a": 400, "b": 400, "c": 400}).summary
     assert "of its own" not in alike["headline"]
+    # Of the worst-off group, also where only that of another one is clear.
+    low = np.where(np.arange(3) == 1, -0.001, disparity.low)
+    low[0, 0] = 0.001
+    one = replace(page, comparison=replace(page.comparison, disparity=replace(disparity, low=low)))
+    recorded(one.summary["headline"], f"“b” may lose {points} points more", "interval -0.1 to")
 
 
 def test_the_difference_of_two_groups_is_within_their_intervals():

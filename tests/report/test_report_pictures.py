@@ -232,7 +232,7 @@ def any_data():
     flat = np.vstack([rng.normal(size=(60, 2)) * size for size in ([3, 0.1], [0.1, 3], [6, 0.1])])
     yield (
         "infeasible",
-        made(flat, np.repeat(["x", "y", "z"], 60), n_components=1, criterion="equal"),
+        made(flat, np.repeat(["x", "y", "z"], 60), n_components=1),
     )
     yield "500 columns", made(*rows_in_groups(["a", "b"], 60, 500))
     columns = list(HOSTILE)

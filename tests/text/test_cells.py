@@ -7,11 +7,14 @@ import pytest
 from rich.cells import cell_len
 
 from fairpca.text import (
+    TextTable,
     cell_width,
     cut,
+    formatted,
     laid_out,
     left_to_right,
     listed,
+    number_format,
     printable,
     short_texts,
     wrapped,
@@ -78,3 +81,33 @@ def test_long_names_are_cut_by_cells_and_stay_distinct():
     assert south.endswith("家south")
     assert other == "y" * 39 + "…"
     assert max(map(cell_len, (north, south, other))) <= 40
+
+
+def test_a_wide_table_is_printed_in_parts():
+    table = TextTable(["group", "one", "two\nlines"], [["a", "1" * 30, "2" * 30]])
+    head, rule, row = "group" + " " * 29 + "one", "-" * 37, "a" + " " * 6 + "1" * 30
+    first = [head, rule, row, rule]
+    assert laid_out([table], 40).splitlines()[:5] == [*first, ""]
+    assert len(laid_out([table], 40).splitlines()) == 5 + 5
+    assert len(laid_out([table], 69).splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (5e-18, "5.000e-18"),
+        (5e-9, "5.000e-09"),
+        (5e-3, "0.005000"),
+        (5e3, "5000.0000"),
+        (5e6, "5,000,000.0"),
+        (5e9, "5.000e+09"),
+        (0.0, "0.0000"),
+    ],
+)
+def test_numbers_of_all_sizes_can_be_read(value, shown):
+    assert formatted(value, number_format([[value, value / 3]])) == shown
+
+
+def test_what_is_not_zero_is_not_shown_as_zero():
+    shown = [formatted(value, ".4f", 1e-9) for value in (1e-6, -1e-6, 3e-12, -3e-12, 0.0)]
+    assert shown == ["1e-06", "-1e-06", "0.0000", "0.0000", "0.0000"]

@@ -377,7 +377,7 @@ class PageOptions(ResultOptions):
     how=TableOptions,
     choices=FrontOptions,
     required={"sensitive", "report"},
-    without={*OF_ONE_SUBSPACE, "unknown_categories", "stream"},
+    without={*OF_ONE_SUBSPACE, "criterion", "unknown_categories", "stream"},
 )
 def report(
     context: typer.Context,
@@ -408,8 +408,9 @@ def report(
     fair = made.front.estimator(-1)
     # Where the verdict is to use PCA there is no other subspace to be shown.
     has_others = len(made.front) > 1
-    name = "min-max" if made.front.over == "largest" else "equal"  # and not the default's subspace
-    shown_table = _findings.shown(replace(fair.group_table_, name=name)) if has_others else []
+    # Not the default's subspace.
+    named = replace(fair.group_table_, name="min-max")
+    shown_table = _findings.shown(named) if has_others else []
     # Unicode's marks of a name's direction are for the page; what the table has said is not
     # repeated below it.
     marks = dict.fromkeys(map(ord, "\u2068\u2069"))

@@ -167,7 +167,7 @@ def model_as_data(prepared: PreparedTable, audited: GroupTable) -> dict[str, Any
         "total_loss": prepared.total(audited, audited.loss),
         "baseline": audited.baseline,
         "groups": columns_as_data(audited.to_dict()),
-        "difference_interval": audited.difference_interval,
+        "difference_interval": audited.intervals and audited.intervals.difference,
         "compared_with_pca": _compared_as_data(audited),
     }
 
@@ -178,8 +178,8 @@ def _compared_as_data(table: GroupTable) -> dict[str, Any]:
     return {
         "better_off": [names[label] for label in table.better_off],
         "worse_off": [names[label] for label in table.worse_off],
-        "largest_gain": table.largest_gain,
-        "largest_loss": table.largest_loss,
+        "largest_gain": max(-float(table.change.min()), 0.0),
+        "largest_loss": max(float(table.change.max()), 0.0),
         "text": table.sentences(),
     }
 

@@ -144,7 +144,7 @@ def report_on(
             sensitive_features=prepared.groups,
             sample_weight=prepared.weights,
             n_components=n_components,
-            criterion=choices.make_criterion(),
+            measure=choices.measure,
             groups=prepared.options.grouping,
             missing_labels=prepared.options.missing_labels,
             solver=ExactSolver(gap=choices.gap, time_limit=choices.time_limit),

@@ -170,14 +170,14 @@ def measure_intervals(
     """Intervals of the measures in each of the subspaces."""
     k, center, measure = problem.n_groups, problem.moments.total_mean, problem.goal.measured
     draws, quantiles = np.full((len(bases), k, n_resamples), np.nan), np.full(k, np.nan)
-    beside = np.hstack(bases)
+    beside = np.hstack(bases).T
     for group, seed in enumerate(group_seeds(rng, k)):
         members = np.flatnonzero(grouped_data.members(group))
         if len(members) >= few_rows(problem.n_components):
-            blocks = own_blocks(problem, group, 1 + len(bases), seed)
+            blocks = own_blocks(problem, group, seed)
             for _, part, weights in centred_blocks(grouped_data, members, center):
-                kept = np.square(part @ beside).reshape(len(part), len(bases), -1).sum(axis=2)
-                blocks.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
+                kept = np.square(beside @ part.T).reshape(len(bases), -1, len(part)).sum(axis=1)
+                blocks.add(part, weights, [np.square(part).sum(axis=1), *kept])
             (trace, *kept), own = blocks.resampled(n_resamples)
             trace = np.where(trace > NO_VARIANCE * problem.traces.max(), trace, 0.0)
             affine = AffineMeasure.of(measure, trace, own, np.ones_like(trace))
@@ -198,11 +198,10 @@ def measure_intervals(
     return Intervals(low, high, draws, quantiles)
 
 
-def own_blocks(problem: Problem, group: int, n_values: int, seed: int) -> BootstrapBlocks:
+def own_blocks(problem: Problem, group: int, seed: int) -> BootstrapBlocks:
     """Blocks of rows of a group of a problem, whose own subspace is to be found again."""
     matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
     return BootstrapBlocks(
-        n_values,
         int(problem.moments.count[group]),
         seed,
         n_components=problem.n_components,
@@ -224,11 +223,6 @@ def leading_directions(matrix: Array, known: Array, seed: int) -> Array:
             directions = np.linalg.qr(np.hstack([known, matrix @ others]))[0]
             others = directions[:, r:]
     return directions
-
-
-def leading_sums(matrices: Array, r: int) -> Array:
-    """The sum of the r largest eigenvalues of each matrix."""
-    return np.asarray(np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1))
 
 
 def group_seeds(rng: np.random.Generator, k: int) -> list[int]:
@@ -255,8 +249,6 @@ class BootstrapBlocks:
 
     Parameters
     ----------
-    n_values : int
-        How many numbers come with each row.
     n_rows : int
         How many rows there will be.
     seed : int
@@ -267,7 +259,6 @@ class BootstrapBlocks:
 
     def __init__(
         self,
-        n_values: int,
         n_rows: int,
         seed: int,
         *,
@@ -281,7 +272,7 @@ class BootstrapBlocks:
         count = self._most = min(int(np.clip(limit, _FEWEST_PIECES, _PIECES)), n_rows)
         self._n_rows, self._weight_squares = 0, 0.0
         self._weight = np.zeros(count)
-        self._values = np.zeros((n_values, count))
+        self._values: Array = np.zeros(())
         self._second = np.zeros((count, width * width))
 
     def add(self, rows: Array, weights: Array, values: Sequence[Array] | Array) -> None:
@@ -293,15 +284,15 @@ class BootstrapBlocks:
         self._n_rows += n
         self._weight += np.bincount(into, weights, most)
         self._weight_squares += float(np.square(weights).sum())
-        self._values += [np.bincount(into, weights * value, most) for value in values]
+        sums = [np.bincount(into, weights * value, most) for value in values]
+        self._values = self._values + np.array(sums)
         if not self._second.size or not n:
             return
         order = np.argsort(into, kind="stable")
         found, starts = np.unique(into[order], return_index=True)
-        for piece, members in zip(found, np.split(order, starts[1:]), strict=True):
-            part, weight = rows[members], weights[members]
-            inside = part @ self._directions
-            self._second[piece] += (inside.T @ (weight[:, None] * inside)).ravel()
+        inside = (rows @ self._directions * np.sqrt(weights)[:, None])[order]
+        for piece, part in zip(found, np.split(inside, starts[1:]), strict=True):
+            self._second[piece] += (part.T @ part).ravel()
 
     @property
     def quantile(self) -> float:
@@ -332,4 +323,4 @@ class BootstrapBlocks:
             return np.full(len(times), np.nan)
         weight = (times @ self._weight)[:, None]
         matrices = (times @ self._second / weight).reshape(-1, width, width)
-        return leading_sums(matrices, self._r)
+        return np.asarray(np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1))

@@ -32,14 +32,10 @@ def warn_of_few_rows(problem: Problem) -> None:
     few = [int(i) for i in np.argsort(count, kind="stable") if rows[i] <= r]
     if few:
         texts = problem.moments.group_texts
-        counts = [in_rows(int(count[i])) for i in few]
-        counts = [
-            f"{text}, which weigh as {rows[i]:.2g}" if count[i] > r else text
-            for i, text in zip(few, counts, strict=True)
-        ]
-        names = [
-            f"{quote(short_text(texts[i]))} ({text})" for i, text in zip(few, counts, strict=True)
-        ]
+        names = []
+        for i in few:
+            weigh = f", which weigh as {rows[i]:.2g}" if count[i] > r else ""
+            names.append(f"{quote(short_text(texts[i]))} ({in_rows(int(count[i]))}{weigh})")
         warn_user(
             f"Too few rows to be judged: {joined(names)}. A group needs more rows than "
             f"dimensions ({r} here); with fewer, its own PCA loses nothing, and its disparity "

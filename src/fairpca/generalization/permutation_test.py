@@ -12,6 +12,7 @@ one of 20 samples.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -23,7 +24,6 @@ from fairpca.generalization.bootstrap import (
     SEED,
     centred_blocks,
     leading_directions,
-    leading_sums,
 )
 from fairpca.measures import AffineMeasure
 from fairpca.problem import Problem
@@ -66,20 +66,21 @@ class RowSample:
 
     Attributes
     ----------
-    rows : array of shape (n, m)
-        Deviations from the mean of all rows, times the square root of the weight.
-    sums : array of shape (n, 3)
-        Weight, squared norm and what ordinary PCA keeps of it; the last two times the weight.
+    rows : array of shape (n, m + 2)
+        Deviations from the mean of all rows along m directions, the distance that is left, and 1;
+        all times the square root of the weight.
+    basis : array of shape (m, r)
+        Ordinary PCA.
     sizes : integer array of shape (n_parts,)
         Number of rows of each part.
-    members : array of shape (k, n_parts)
-        1 for the parts that a group consists of, 0 for others.
+    parts : boolean array of shape (k, n_parts), or None
+        The parts that each group consists of; None where each is a group.
     """
 
     rows: Array
-    sums: Array
+    basis: Array
     sizes: NDArray[np.int64]
-    members: Array
+    parts: NDArray[np.bool_] | None
 
     @classmethod
     def from_data(
@@ -92,28 +93,38 @@ class RowSample:
         order = rng.permutation(np.flatnonzero((codes >= 0) & (weights > 0.0)))
         order = order[: _MOST_VALUES // directions.shape[1]]
         order = order[np.argsort(codes[order], kind="stable")]
-        parts = np.eye(problem.n_groups) if grouped_data.parts is None else grouped_data.parts
-        rows, sums = [], []
+        rows = []
         for _, block, weight in centred_blocks(grouped_data, order, problem.moments.total_mean):
             block *= np.sqrt(weight / problem.scale)[:, None]
-            kept = np.square(block @ problem.pca_basis).sum(axis=1)
-            sums.append(np.column_stack([weight, np.square(block).sum(axis=1), kept]))
-            rows.append(block @ directions if directions.shape[1] < block.shape[1] else block)
-        sizes = np.bincount(codes[order], minlength=parts.shape[1])
-        return cls(np.vstack(rows), np.vstack(sums), sizes, parts.astype(np.float64))
+            inside = block @ directions
+            left = np.square(block).sum(axis=1) - np.square(inside).sum(axis=1)
+            rows.append(np.column_stack([inside, np.sqrt(np.maximum(left, 0.0)), np.sqrt(weight)]))
+        parts = grouped_data.parts
+        n_parts = problem.n_groups if parts is None else parts.shape[1]
+        sizes = np.bincount(codes[order], minlength=n_parts)
+        return cls(np.vstack(rows), directions.T @ problem.pca_basis, sizes, parts)
+
+    @cached_property
+    def total(self) -> Array:
+        """Second moment of all rows."""
+        return np.asarray(self.rows.T @ self.rows)
 
     def measures(self, problem: Problem, order: NDArray[np.intp]) -> Array:
         """Measures of the groups if the rows of the parts are these; (k,)."""
-        ends = np.cumsum(self.sizes)[:-1]
-        second = np.array([part.T @ part for part in np.split(self.rows[order], ends)])
-        sums = np.array([part.sum(axis=0) for part in np.split(self.sums[order], ends)])
-        weight, trace, kept = (self.members @ sums).T
-        weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
-        second = np.tensordot(self.members, second, axes=1) / weight[:, None, None]
-        own = leading_sums(second, problem.n_components)
-        given = trace / weight, own, weight / weight.sum()
+        members, largest = np.split(order, np.cumsum(self.sizes)[:-1]), self.sizes.argmax()
+        members[largest] = order[:0]  # which is what the others leave
+        second = np.array([block.T @ block for block in (self.rows[some] for some in members)])
+        second[largest] = self.total - second.sum(axis=0)
+        if self.parts is not None:
+            second = np.tensordot(1.0 * self.parts, second, axes=1)
+        weight = np.where(second[:, -1, -1] > 0.0, second[:, -1, -1], 1.0)  # none in the sample
+        second = second[:, :-1, :-1] / weight[:, None, None]
+        inside = second[:, :-1, :-1]
+        kept = (inside @ self.basis * self.basis).sum(axis=(1, 2))
+        own = np.linalg.eigvalsh(inside)[:, -problem.n_components :].sum(axis=1)
+        given = np.trace(second, axis1=1, axis2=2), own, weight / weight.sum()
         affine = AffineMeasure.of(problem.criterion.measured, *given)
-        return affine.values(kept / weight)
+        return affine.values(kept)
 
 
 def permutation_test(

@@ -44,9 +44,6 @@ from fairpca.validation import (
     check_whole_number,
 )
 
-_N_VALUES = 4
-"""Numbers that are summed up for each row: those of `Auditor._values`."""
-
 
 @dataclass(frozen=True, eq=False)
 class Loadings:
@@ -336,24 +333,11 @@ class Auditor:
         # A projection from the mean of all rows leaves no group less than its own PCA does.
         self._least = 0.0 if known is None and _is_projection(estimator) else -np.inf
         self._least_rows, self._effective = few_rows(r), moments.effective_count
-        self._sums = np.zeros((_N_VALUES, k))
+        self._sums = np.zeros((4, k))  # of the values of rows
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         self._seeds, self._seed = group_seeds(rng, k), random_state
         self._blocks: dict[int, BootstrapBlocks] = {}
-
-    def _blocks_of(self, group: int) -> BootstrapBlocks | None:
-        """Where the rows of a group are summed up for resampling; None if they are not."""
-        n_rows, seed = int(self._moments.count[group]), self._seeds[group]
-        if not self._n_resamples or self._effective[group] < self._least_rows:
-            return None
-        if group not in self._blocks:
-            self._blocks[group] = (
-                BootstrapBlocks(_N_VALUES, n_rows, seed)
-                if self.problem is None
-                else own_blocks(self.problem, group, _N_VALUES, seed)
-            )
-        return self._blocks[group]
 
     def add(self, group: int, grouped_data: GroupedData, errors: Array) -> None:
         """Take those of some rows that are members of a group.
@@ -361,7 +345,15 @@ class Auditor:
         Rows are as the moments have them, or, to be measured against the training rows, as the
         reduction has; `errors` are its squared ones.
         """
-        blocks, members = self._blocks_of(group), np.flatnonzero(grouped_data.members(group))
+        enough = self._n_resamples and self._effective[group] >= self._least_rows
+        if enough and group not in self._blocks:
+            n_rows, seed = int(self._moments.count[group]), self._seeds[group]
+            self._blocks[group] = (
+                BootstrapBlocks(n_rows, seed)
+                if self.problem is None
+                else own_blocks(self.problem, group, seed)
+            )
+        blocks, members = self._blocks.get(group), np.flatnonzero(grouped_data.members(group))
         for some, block, weight in centred_blocks(grouped_data, members, self._center):
             values = self._values(group, block, errors[some])
             self._sums[:, group] += values @ weight
@@ -437,8 +429,6 @@ class Auditor:
             change=np.column_stack(of_change),
             extremes=extremes,
             difference=difference,
-            n_resamples=self._n_resamples,
-            least_rows=self._least_rows,
         )
 
     def _notes(

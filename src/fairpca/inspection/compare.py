@@ -17,6 +17,7 @@ from fairpca.criteria import Balanced, Criterion, MinMax, as_criterion
 from fairpca.data import GroupedData, check_moments, prepare_data
 from fairpca.folds import N_FOLDS
 from fairpca.generalization.bootstrap import CONFIDENCE
+from fairpca.generalization.cautions import dominant_column
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.generalization.noise import SamplingNoise, debiased_gains
 from fairpca.group_table import NO_CHANGE
@@ -27,6 +28,7 @@ from fairpca.solvers import ExactSolver
 from fairpca.text import (
     Printed,
     TextTable,
+    formatted,
     joined,
     label_text,
     listed,
@@ -49,9 +51,6 @@ _FEWEST_ROWS = 20
 _SOLVER = ExactSolver(gap=1e-2, n_starts=2)
 """Finds the fair subspaces of folds: so near the best that the rest is far below the noise."""
 
-_MORE = (1, 2)
-"""How many more components PCA is given."""
-
 _MATTERS = 0.1
 """Part of what a group loses with PCA from which on a gain that cannot be ruled out matters."""
 
@@ -59,9 +58,6 @@ _MOST_NAMES = 3
 """Groups that a verdict names, those with the largest changes."""
 
 _FAIR = "fair PCA"
-
-_DECIMALS = ((0.1, 1), (0.01, 2), (0.0, 3))
-"""Decimals of per cents in tables, by the largest share that a group loses with PCA."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +121,9 @@ class Verdict:
         that a group loses with this PCA and with fair PCA; `significant`, the groups with a clear
         disparity with PCA; `unfairest`, the group with the largest estimate, that and its interval;
         `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
-        lost with PCA and with fair PCA; `possible`, a group and the interval of the change of its
-        share lost with fair PCA, the one that could gain most, or None where fewer than two groups
-        have one; `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair
+        lost with PCA and with fair PCA; `possible`, the same group as `unfairest` and the interval
+        of the change of its share lost with fair PCA, or None where fewer than two groups have
+        one; `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair
         PCA; `not_judged`, the groups without an interval.
     decimals : int
         Of the per cents in the sentences.
@@ -150,24 +146,21 @@ class Verdict:
     decimals: int = 1
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        numbers, texts = self.numbers, dict.fromkeys(("largest", "disparate", "perhaps"), "")
+        numbers, largest, disparate, perhaps = self.numbers, "", "", ""
         if numbers["unfairest"] is not None:
             group, *shares = numbers["unfairest"]
             share, low, high = (_percent(each, self.decimals) for each in shares)
-            texts["largest"] = (
+            largest = (
                 f" (the largest estimate is that of {_name(group)}: {share} % of its variance, "
                 f"interval {low} to {high})"
             )
         if apart := numbers["significant"]:
             verb = "has" if len(apart) == 1 else "have"
-            texts["disparate"] = f"{listed(apart, _MOST_NAMES)} {verb} a clear disparity, but "
+            disparate = f"{listed(apart, _MOST_NAMES)} {verb} a clear disparity, but "
         if numbers["possible"] is not None:
             group, *ends = numbers["possible"]
             low, high = (f"{100.0 * end:+.{self.decimals}f}" for end in ends)
-            texts["perhaps"] = (
+            perhaps = (
                 f": it changes the share that {_name(group)} loses by {low} to {high} percentage "
                 f"points ({100 * CONFIDENCE:.0f} % interval)"
             )
@@ -177,14 +170,17 @@ class Verdict:
             f"largest disparity goes from {self._both('largest_disparity', ' to ')} % of a group's "
             f"variance, the total loss from {self._both('total_lost', ' to ')} % of all variance."
         )
-        text = _VERDICTS[self.kind].format(
-            r=_components(numbers["n_components"]),
-            trade=trade,
-            serves=serves,
-            and_costs=f" and costs {costs}" if costs else "",
-            it_costs=f" It costs {costs}." if costs else "",
-            **texts,
-        )
+        r, and_costs = _components(numbers["n_components"]), f" and costs {costs}" if costs else ""
+        text = {
+            "one group": "There is one group only: use PCA.",
+            "no difference": f"Use PCA: no group has a clear disparity on held-out rows{largest}.",
+            "no gain": f"Use PCA: {disparate}fair PCA with {r} helps no group clearly{and_costs}.",
+            "unclear": f"The rows do not show whether fair PCA with {r} helps{perhaps}."
+            f"{f' It costs {costs}.' if costs else ''}",
+            "more components": f"{serves} If it has to be {r}: fair PCA {trade}",
+            "gain": f"Use fair PCA: it {trade}",
+            "trade": f"Fair PCA {trade}",
+        }[self.kind]
         parts, few = [text], numbers["not_judged"]
         is_open = self.kind == "unclear" and not numbers["worse_with_more"]
         if serves and (is_open or self.kind in ("gain", "trade")):
@@ -236,20 +232,7 @@ def _name(group: str) -> str:
 
 
 def _percent(share: float, decimals: int) -> str:
-    """A share in per cent, without the sign of a zero."""
-    text = f"{100.0 * share:.{decimals}f}"
-    return text if float(text) else text.lstrip("-")
-
-
-_VERDICTS = {
-    "one group": "There is one group only: use PCA.",
-    "no difference": "Use PCA: no group has a clear disparity on held-out rows{largest}.",
-    "no gain": "Use PCA: {disparate}fair PCA with {r} helps no group clearly{and_costs}.",
-    "unclear": "The rows do not show whether fair PCA with {r} helps{perhaps}.{it_costs}",
-    "more components": "{serves} If it has to be {r}: fair PCA {trade}",
-    "gain": "Use fair PCA: it {trade}",
-    "trade": "Fair PCA {trade}",
-}
+    return formatted(100.0 * share, f".{decimals}f")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -284,6 +267,8 @@ class Comparison(Printed):
         The variance of each group's held-out rows, of which those are shares.
     group_names : tuple of str or None
         Names of the sensitive columns, if they are known.
+    notes : tuple of str
+        What else a reader should know, such as that one column has most of the variance.
 
     See Also
     --------
@@ -311,6 +296,7 @@ class Comparison(Printed):
     total_lost: Array
     variance: Array
     group_names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> list[str]:
@@ -343,13 +329,9 @@ class Comparison(Printed):
     def clear_change(self) -> NDArray[np.int64]:
         """-1 where a group clearly loses less than with PCA, 1 where more, and else 0; (m, k).
 
-        The interval of its change is below or above 0. With more components of PCA no row loses
-        more, so that every change is clear.
+        The interval of its change is below or above 0.
         """
-        nested = np.array([name == "PCA" for name in self.methods])[:, None]
-        below = np.where(nested, self.change.value, self.change.high)
-        less, more = below < -NO_CHANGE, self.change.low > NO_CHANGE
-        return np.where(less, -1, np.where(more & ~nested, 1, 0))
+        return 1 * (self.change.low > NO_CHANGE) - (self.change.high < -NO_CHANGE)
 
     def better_off(self, method: int) -> tuple[Hashable, ...]:
         """The groups that clearly lose less than with PCA."""
@@ -373,12 +355,10 @@ class Comparison(Printed):
         worse_with_more = [] if more is None else self._moved(worse[more], fair, more)
         # Nobody can gain more than what is lost.
         gains = np.where(few, 0.0, np.clip(-self.change.low[fair], 0.0, shares[0]))
-        judged = int((~few).sum())
-        gainer = int((gains / np.maximum(shares[0], NO_CHANGE)).argmax())
-        ends = float(self.change.low[fair, gainer]), float(self.change.high[fair, gainer])
-        most = self.largest_disparity_group
-        estimate = [float(part[0]) for part in self.disparity.of(most)]
-        there = estimate[0] > NO_CHANGE and not few[most[0]]
+        judged, worst = int((~few).sum()), int(self.largest_disparity_group[0])
+        ends = float(self.change.low[fair, worst]), float(self.change.high[fair, worst])
+        estimate = [float(part[0]) for part in self.disparity.of(self.largest_disparity_group)]
+        there = estimate[0] > NO_CHANGE and not few[worst]
         if len(self.labels) == 1:
             kind = "one group"
         elif helped:
@@ -397,10 +377,10 @@ class Comparison(Printed):
             "worse_with_more": worse_with_more,
             "worst_lost": tuple(self.worst_lost[[fair if more is None else more, fair]].tolist()),
             "significant": self._texts(significant),
-            "unfairest": (self.groups[most[0]], *estimate) if there else None,
+            "unfairest": (self.groups[worst], *estimate) if there else None,
             "helped": helped,
             "hurt": hurt,
-            "possible": (self.groups[gainer], *ends) if judged > 1 else None,
+            "possible": (self.groups[worst], *ends) if judged > 1 else None,
             "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
             "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
             "not_judged": self._texts(few),
@@ -409,8 +389,8 @@ class Comparison(Printed):
 
     @property
     def _decimals(self) -> int:
-        """Of per cents, by the largest share that a group loses with PCA."""
-        return next(digits for least, digits in _DECIMALS if self.worst_lost[0] >= least)
+        """Of per cents: one, or more where no group loses a tenth, or a hundredth, with PCA."""
+        return 1 + int((self.worst_lost[0] < [0.1, 0.01]).sum())
 
     def _texts(self, some: NDArray[np.bool_]) -> list[str]:
         return [self.groups[i] for i in np.flatnonzero(some)]
@@ -480,13 +460,14 @@ class Comparison(Printed):
             f"PCA with {_components(self.dimensions[0])}; with more it can be below 0. Intervals "
             f"({100 * CONFIDENCE:.0f} %) hold for all groups of a method together, and are wide, "
             f"as they come from {N_FOLDS} folds. * marks a difference from PCA whose interval "
-            "excludes 0, and every gain by more components of PCA; better/worse off counts these. "
+            "excludes 0; better/worse off counts these. (With more components of PCA no group "
+            "loses more.) "
             "Balanced PCA gives each group the same weight; min-max PCA minimises the largest "
             "disparity of the training rows. The largest share is lost by "
             f"{self._worst(self.worst_group)}, and the largest disparity is that of "
             f"{self._worst(self.largest_disparity_group)}."
         )
-        rest = [left_out, note] if left_out else [note]
+        rest = filter(None, [left_out, *self.notes, note])
         return [str(self.verdict), "", self._method_table(), "", groups, "", *rest]
 
     def _worst(self, places: NDArray[np.intp]) -> str:
@@ -570,7 +551,8 @@ def compare(
     sensitive_features : as for `FairPCA.fit`
         The groups; None with moments, which have them.
     criterion : str or Criterion, default="soft"
-        What fair PCA minimises: see `FairPCA`.
+        What fair PCA minimises: see `FairPCA`. ``MinMax("share_lost")``, say, is about shares lost
+        instead of disparities.
     sample_weight : as for `FairPCA.fit`
         The weights of the rows; None with moments.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
@@ -585,7 +567,7 @@ def compare(
     See Also
     --------
     fairpca.audit : Judges a reduction that is already in use.
-    fairpca.metrics.held_out_losses : Held-out losses of one reduction for several dimensions.
+    fairpca.metrics.WorstGroupScorer : Scores whole pipelines on held-out rows.
 
     Notes
     -----
@@ -712,6 +694,7 @@ def comparison_of(
         total_lost=sums.total_lost,
         variance=sums.variance.sum(axis=0),
         group_names=problem.moments.group_names,
+        notes=tuple(filter(None, [dominant_column(problem.moments)])),
     )
 
 
@@ -741,7 +724,7 @@ class Method:
 def _methods(r: int, most: int, criterion: Criterion) -> list[Method]:
     """The methods of a comparison; no subspace has more than `most` dimensions."""
     chosen = [Method("PCA", r)]
-    chosen += [Method("PCA", r + more) for more in _MORE if r + more <= most]
+    chosen += [Method("PCA", r + more) for more in (1, 2) if r + more <= most]
     fair = Method(_FAIR, r, criterion)
     others = (
         Method("balanced PCA", r, Balanced()),

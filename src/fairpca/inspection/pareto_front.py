@@ -384,8 +384,12 @@ class ParetoFront(Printed):
         return frame
 
     def text_parts(self) -> list[TextTable | str]:
-        """What is printed: a table of some points, and the sentences below it."""
-        return [TextTable(*self._cells()), *self._sentences()]
+        """What is printed: a table of some points, how many are proven, and the fairest's proof."""
+        n, proven = len(self), sum(each.certificate.status == "optimal" for each in self)
+        some = f"The table has {_SHOWN_POINTS} of {n} points. " if n > _SHOWN_POINTS else ""
+        gap = "" if proven == n else f", the largest gap is {self.relative_gap.max():.2g}"
+        said = f"{some}{proven} of {n} points proven optimal{gap}. The fairest:"
+        return [TextTable(*self._cells()), said, *self[-1].certificate.sentences()]
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """Head and a few of the points, the first and the last among them."""
@@ -420,16 +424,6 @@ class ParetoFront(Printed):
             for j, i in enumerate(few)
         ]
         return ["point", *heads, "status"], rows
-
-    def _sentences(self) -> list[str]:
-        """How many points are proven optimal, and what is proven of the fairest."""
-        n, proven = len(self), sum(each.certificate.status == "optimal" for each in self)
-        some = f"The table has {_SHOWN_POINTS} of {n} points. " if n > _SHOWN_POINTS else ""
-        gap = "" if proven == n else f", the largest gap is {self.relative_gap.max():.2g}"
-        return [
-            f"{some}{proven} of {n} points proven optimal{gap}. The fairest:",
-            *self[-1].certificate.sentences(),
-        ]
 
 
 def shown_measures(problem: Problem, measures: Array) -> Array:
@@ -523,40 +517,47 @@ def pareto_front(
     >>> fair.group_table_.disparity.round(2).tolist()
     [3.19, 2.38, 0.81, 3.19, 0.84]
     """
-    check_front(n_components, n_points, criterion, groups, solver)
-    check_flag("keep_sensitive", keep_sensitive)
-    check_progress(progress)
-    if sensitive_features is None:
-        raise ValueError("sensitive_features must name the group of each row, got None.")
-    grouped_data = prepare_data(
+    _, problem = prepare_front(
         X,
-        sensitive_features,
-        sample_weight,
-        missing_labels,
+        n_points,
+        n_components=n_components,
+        criterion=criterion,
+        solver=solver,
+        progress=progress,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        missing_labels=missing_labels,
         groups=groups,
         keep_sensitive=keep_sensitive,
-        n_components=n_components,
     )
-    problem = front_problem(grouped_data, n_components, criterion, solver, progress)
     return ParetoFront.from_problem(
         problem, n_points, missing_labels=missing_labels, solver=solver, progress=progress
     )
 
 
-def check_front(
-    n_components: object,
+def prepare_front(
+    X: Any,
     n_points: object,
+    *,
+    n_components: int | float,
     criterion: str | Criterion,
-    groups: object,
-    solver: object,
-) -> None:
-    """Raise ValueError for what no front has, before any work."""
+    solver: ExactSolver | None,
+    progress: Progress | None,
+    **rows: Any,
+) -> tuple[GroupedData, Problem]:
+    """The rows of a front and its problem; `rows` are further parameters of `prepare_data`."""
     if not (solver is None or isinstance(solver, ExactSolver)):
         raise ValueError(f"solver must be an ExactSolver or None, got {solver!r}.")
     check_components(n_components)
     check_whole_number("n_points", n_points, least=2)
     end_of_front(criterion)
-    check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
+    check_choice("groups", rows["groups"], GROUPINGS[:-1])  # a front of one group is a point
+    check_flag("keep_sensitive", rows["keep_sensitive"])
+    check_progress(progress)
+    if rows["sensitive_features"] is None:
+        raise ValueError("sensitive_features must name the group of each row, got None.")
+    grouped_data = prepare_data(X, n_components=n_components, **rows)
+    return grouped_data, front_problem(grouped_data, n_components, criterion, solver, progress)
 
 
 def front_problem(

@@ -16,25 +16,12 @@ class Step:
 
     reduction: Any
     before: tuple[Any, ...] = ()
-    first_columns: Any = None
 
     def rows(self, X: Any) -> Any:
         """The rows as they reach the reduction."""
         for step in self.before:
             X = step.transform(X)
         return X
-
-    @property
-    def columns(self) -> list[str] | None:
-        """Names of the columns that reach the reduction, where they are known."""
-        names = getattr(self.reduction, "feature_names_in_", None)
-        if names is None and self.first_columns is not None:
-            names = self.first_columns
-            for step in self.before:
-                if not hasattr(step, "get_feature_names_out"):
-                    return None
-                names = step.get_feature_names_out(names)
-        return None if names is None else [str(name) for name in names]
 
 
 def find_reduction(
@@ -67,7 +54,7 @@ def find_reduction(
         for i in reversed(range(len(steps))):
             one_to_one = isinstance(steps[i], OneToOneFeatureMixin)
             if not one_to_one and all(hasattr(steps[i], name) for name in needed):
-                return Step(steps[i], steps[:i], getattr(estimator, "feature_names_in_", None))
+                return Step(steps[i], steps[:i])
         raise TypeError(
             f"{user} needs a step with {' and '.join(needed)} that reduces all columns together, "
             f"such as PCA, and this pipeline has {listed([type(step).__name__ for step in steps])}."

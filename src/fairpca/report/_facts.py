@@ -19,7 +19,6 @@ from fairpca.choices import MIN_ROWS
 from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
 from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, difference_interval, few_rows
-from fairpca.generalization.cautions import DOMINANT
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -199,12 +198,6 @@ class DataFacts:
         if still:
             verb = "has" if len(still) == 1 else "have"
             said.append(f"Without any variance, so nothing to lose, {verb}: {joined(still, 10)}.")
-        first = int(self.shares.argmax()) if len(self.shares) else 0
-        if len(self.shares) > 1 and self.shares[first] > DOMINANT:
-            said.append(
-                f"{in_quotes(self.outcomes[first].name)} dominates: it has "
-                f"{percent(float(self.shares[first]))} of the variance of all columns together."
-            )
         return said
 
     def table(self) -> dict[str, Any]:
@@ -324,8 +317,6 @@ def _columns(count: int) -> str:
     return f"{count:,} column{'' if count == 1 else 's'}"
 
 
-_FIGURES = 4
-
 _AXES = {
     "own": "loss beyond what the group must lose, % of its variance",
     "all": "% of the group's variance that is lost",
@@ -350,7 +341,7 @@ def amount(problem: Problem, value: float, group: int | None, *, up: bool | None
         return percent(size, up=up)
     if group is not None:
         return percent(size / problem.traces[group] if size else 0.0, up=up)
-    units = number(size if up is None else float(rounded(size, _FIGURES, up=up)))
+    units = number(size if up is None else float(rounded(size, 4, up=up)))
     return f"{units} squared units"
 
 
@@ -390,14 +381,8 @@ class Facts:
     evidence : {"sure", "unsure", "few", "alike"}
         Whether the rows can tell who is worst off; "few" where there are not two groups of enough
         rows, and "alike" where all have the same.
-    equality : {"found", "impossible", "unknown"}
-        Whether equal measures were found, or are proven impossible: of a front over the spread.
-    fairest : str
-        What the last point is called: "min-max PCA", or over the spread "equal PCA".
     dimensions, cost : str
         How many dimensions there are, and what the last point costs.
-    levels_down : bool
-        Whether every group is worse off at the fairest point than with ordinary PCA.
     """
 
     def __init__(
@@ -450,22 +435,6 @@ class Facts:
             or (self.difference is not None and self.difference[0] <= 0.0)
         ):
             self.evidence = "unsure"
-        self.equality = "unknown"
-        if front.spread[-1] <= problem.negligible_spread:
-            self.equality = "found"
-        elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
-            self.equality = "impossible"
-        self.fairest = "min-max PCA" if front.over == "largest" else "equal PCA"
         r, extra = problem.n_components, percent(float(front.extra_loss[-1]))
         self.dimensions = f"{r} dimension{'s' if r > 1 else ''}"
         self.cost = f"{extra} more loss in total than ordinary PCA"
-        self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
-
-    def shares(self, amounts: Array) -> Array:
-        """Amounts of the measure, one of each group, as shares of the groups' variances."""
-        traces = self.problem.traces
-        return amounts if self.measure.relative else amounts / np.where(traces > 0.0, traces, 1.0)
-
-    def level(self, unfairness: float) -> float:
-        """Unfairness, which what is kept has with a minus sign, as it is shown."""
-        return self.measure.sign * unfairness if self.front.over == "largest" else unfairness

@@ -9,7 +9,7 @@ import json
 import re
 import tempfile
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,8 +26,8 @@ from fairpca._linalg.dense import fix_signs
 from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
-from fairpca.criteria import Criterion, SoftMinMax
-from fairpca.data import GroupedData, prepare_data
+from fairpca.criteria import MinMax, SoftMinMax
+from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
@@ -37,11 +36,11 @@ from fairpca.groups import groups_of_parts
 from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import (
     ParetoFront,
-    check_front,
-    front_problem,
     pareto_front,
+    prepare_front,
     shown_measures,
 )
+from fairpca.measures import check_measure
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
 from fairpca.report._names import harmless, number, percent, shown_names
@@ -49,16 +48,13 @@ from fairpca.report._words import chance, compared, finding, headline, proof, sp
 from fairpca.solvers import ExactSolver
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS, distinct_texts, in_rows
-from fairpca.validation import Progress, check_flag, check_progress, check_whole_number
+from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
 """Dimensions up to which losses are shown, unless the report has more itself."""
 
-_MOST_EIGENVECTORS = 1000
-"""Columns up to which more eigenvectors are found for this picture than the report needs."""
-
-_MOST_WORK = 5e8
-"""Groups times columns cubed up to which the groups' own PCA is found in every dimension."""
+_MOST_COLUMNS = 300
+"""Columns up to which PCA, also of each group alone, is found in more dimensions than one."""
 
 _SEEN = 40
 """Rows of a group that are drawn at the least, if it has them, so that it can be seen."""
@@ -73,20 +69,16 @@ _TAIL = 0.005
 def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str, Any]:
     """Loss of some groups with ordinary PCA in 1, 2, … dimensions, and with PCAs of their own.
 
-    `own` is None where that would take long.
+    With many columns there are fewer dimensions, and `own` is None.
     """
     vectors, d = problem.total_eigenpairs[1], problem.n_features
-    most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
-    if vectors.shape[1] < most and d <= _MOST_EIGENVECTORS:
-        total = problem.weighted_sum(problem.weights)
-        vectors = scipy.linalg.eigh(total, subset_by_index=[d - most, d - 1])[1][:, ::-1]
-    most = min(most, vectors.shape[1])
-    kept = np.cumsum([problem.kept(vectors[:, [j]]) for j in range(most)], axis=0)
-    losses = np.maximum(problem.traces - kept, 0.0).T[shown]
-    own = None
-    if problem.n_groups * float(d) ** 3 <= _MOST_WORK:
+    most, own = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1)), None
+    if d <= _MOST_COLUMNS:
+        vectors = np.linalg.eigh(problem.weighted_sum(problem.weights))[1][:, ::-1]
         values = np.maximum(np.linalg.eigvalsh(problem.matrices[shown])[:, ::-1], 0.0)
         own = np.maximum(problem.traces[shown, None] - np.cumsum(values, axis=1), 0.0)[:, :most]
+    kept = np.cumsum([problem.kept(vector[:, None]) for vector in vectors.T[:most]], axis=0)
+    losses = np.maximum(problem.traces - kept, 0.0).T[shown]
     return {"groups": shown, "losses": losses, "own": own}
 
 
@@ -211,6 +203,9 @@ def summarise(report: Report) -> dict[str, Any]:
     if report.comparison is not None:
         disparate = report.comparison.disparity.low[0] > NO_CHANGE
     measure, shown = facts.measure, partial(shown_measures, problem)
+    # The page begins at ordinary PCA where fair PCA is not known to help.
+    helps = report.comparison is None or report.comparison.verdict.kind != "unclear"
+    start = len(front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
     # Those of too few rows come last, whatever they lose.
     order = np.lexsort((-facts.pca_measures, ~facts.enough))
     ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
@@ -232,7 +227,6 @@ def summarise(report: Report) -> dict[str, Any]:
         "varies": problem.scale > 0.0,
         "dimensions": problem.n_components,
         "weighted": not np.array_equal(moments.weight, moments.count),
-        "over": front.over,
         "measure": {
             "noun": measure.noun,
             "worst": front.worst_name,
@@ -261,9 +255,6 @@ def summarise(report: Report) -> dict[str, Any]:
         "use_pca": use_pca,
         "chance": chance(facts),
         "warnings": warnings(facts, disparate),
-        "equality": facts.equality,
-        "fairest": facts.fairest,
-        "levels_down": facts.levels_down,
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
             for group in zip(
@@ -291,8 +282,8 @@ def summarise(report: Report) -> dict[str, Any]:
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
-        "start": _start(facts, report.comparison),
-        "unfairness_bound": None if bound is None else facts.level(bound),
+        "start": start,
+        "unfairness_bound": None if bound is None else measure.sign * bound,
         "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
@@ -311,12 +302,6 @@ def _says_pca(comparison: Comparison | None) -> bool:
     return comparison is not None and comparison.verdict.kind in ("no difference", "no gain")
 
 
-def _start(facts: Facts, comparison: Comparison | None) -> int:
-    """The point that the page begins at: ordinary PCA where fair PCA is not known to help."""
-    helps = comparison is None or comparison.verdict.kind != "unclear"
-    return len(facts.front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
-
-
 def _point(facts: Facts, i: int) -> dict[str, Any]:
     front, solution = facts.front, facts.front[i]
     axes = solution_axes(front.problem, solution)
@@ -331,7 +316,7 @@ def _point(facts: Facts, i: int) -> dict[str, Any]:
                 break
         components.append([[facts.data.features[j], component[j]] for j in largest])
     return {
-        "unfairness": facts.level(front.unfairness[i]),
+        "unfairness": facts.measure.sign * front.largest[i],
         "largest": abs(front.largest[i]),
         "spread": front.spread[i],
         "worst_group": front.worst_group[i],
@@ -538,7 +523,7 @@ def report(
     title: str = _TITLE,
     n_points: int = N_POINTS,
     n_resamples: int = 200,
-    criterion: str | Criterion = "minmax",
+    measure: str = "disparity",
     sample_weight: ArrayLike | None = None,
     groups: str = "intersections",
     keep_sensitive: bool = False,
@@ -569,8 +554,8 @@ def report(
     n_resamples : int, default=200
         Number of bootstrap resamples for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
-    criterion : {"minmax", "equal"} or Criterion, default="minmax"
-        What the slider leads to, as for `pareto_front`.
+    measure : str, default="disparity"
+        What groups are judged by: see `MinMax`, to which the slider leads.
     sample_weight, groups, keep_sensitive, missing_labels : as for `pareto_front`
         Weights of the rows, and what the sensitive columns make groups of.
     solver : as for `pareto_front`
@@ -626,35 +611,34 @@ def report(
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
-    check_front(n_components, n_points, criterion, groups, solver)
-    check_flag("keep_sensitive", keep_sensitive)
     n_resamples = check_resamples(n_resamples)
     check_whole_number("rows_shown", rows_shown, least=0)
     for which, count in (left_out or {}).items():
         check_whole_number(f"left_out[{which!r}]", count, least=0)
-    check_progress(progress)
     named = "" if data_name is None else data_name
     for name, text in (("title", title), ("data_name", named)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be text, got {text!r}.")
     if not title.strip():
         raise ValueError("title must not be empty.")
-    if sensitive_features is None:
-        raise ValueError("sensitive_features must name the group of each row, got None.")
+    check_progress(progress)
     tell = progress or (lambda *what: None)
-    solver = solver or ExactSolver()
     tell("reading the rows", 0, 1)
-    grouped_data = prepare_data(
+    solver = solver or ExactSolver()
+    grouped_data, problem = prepare_front(
         X,
-        sensitive_features,
-        sample_weight,
-        missing_labels,
+        n_points,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        progress=progress,
+        n_components=n_components,
+        criterion=MinMax(check_measure(measure).name),
         groups=groups,
         keep_sensitive=keep_sensitive,
-        n_components=n_components,
+        missing_labels=missing_labels,
+        solver=solver,
         folds="all",
     )
-    problem = front_problem(grouped_data, n_components, criterion, solver, progress)
     comparison = comparison_in(grouped_data, problem, groups, tell)
     front = ParetoFront.from_problem(
         problem,
@@ -670,16 +654,14 @@ def report(
         doing = partial(tell, "resampling the rows of groups")
         intervals = measure_intervals(problem, grouped_data, bases, n_resamples, draws(), doing)
     test = permutation_test(problem, grouped_data, random_state=solver.random_state)
-    asked = {
+    given: dict[str, Any] = {
         "n_components": n_components,
         "n_points": n_points,
-        "criterion": criterion if isinstance(criterion, str) else problem.criterion,
         "groups": groups,
         "keep_sensitive": keep_sensitive,
         "missing_labels": missing_labels,
         "solver": solver,
-    }
-    shown = {
+        "measure": measure,
         "n_resamples": n_resamples,
         "title": title,
         "data_name": data_name,
@@ -689,7 +671,7 @@ def report(
         front=front,
         intervals=intervals,
         title=harmless(title),
-        code=_python_code(asked, shown, weighted=sample_weight is not None),
+        code=_python_code(given, weighted=sample_weight is not None),
         significant=test.exceeds_null,
         data=describe(grouped_data, problem.moments, data_name, columns, left_out),
         places=places_of_rows(front, grouped_data, rows_shown, draws()),
@@ -706,27 +688,29 @@ def import_jinja2() -> Any:
     return jinja2
 
 
-def _python_code(asked: dict[str, Any], shown: dict[str, Any], weighted: bool) -> str:
+def _python_code(given: dict[str, Any], weighted: bool) -> str:
     """Code that makes the same report, and the model of a point."""
-
-    def arguments(function: Callable[..., Any], given: dict[str, Any]) -> str:
-        defaults = {name: each.default for name, each in signature(function).parameters.items()}
-        return "".join(
-            f", {name}={getattr(value, 'item', lambda value=value: value)()!r}"
-            for name, value in given.items()
-            if value != defaults[name] and value != ExactSolver()
-        ) + (", sample_weight=weights" if weighted else "")
-
-    objects = [asked[name] for name in ("criterion", "solver")]
-    needed = {type(each).__name__ for each in objects if f"={each!r}" in arguments(report, asked)}
-    imported = ", ".join([*sorted(needed - {"str"}), "pareto_front"])
+    defaults = {name: each.default for name, each in signature(report).parameters.items()}
+    defaults |= {"solver": ExactSolver(), "n_points": None}  # which fronts have more of
+    texts = {
+        name: f", {name}={value.item() if isinstance(value, np.generic) else value!r}"
+        for name, value in given.items()
+        if value != defaults[name]
+    }
+    texts |= {"sample_weight": ", sample_weight=weights"} if weighted else {}
+    front = "".join(
+        text for name, text in texts.items() if name in signature(pareto_front).parameters
+    )
+    if "measure" in texts:
+        front += f", criterion=MinMax({given['measure']!r})"
+    imported = [name for name in ("ExactSolver", "MinMax") if f"={name}(" in front]
     return (
         "# X: the columns; groups: the sensitive column\n"
-        f"from fairpca import {imported}\n"
+        f"from fairpca import {', '.join([*imported, 'pareto_front'])}\n"
         "from fairpca.report import report\n\n"
-        f"report(X, sensitive_features=groups{arguments(report, asked | shown)}).open()\n\n"
+        f"report(X, sensitive_features=groups{''.join(texts.values())}).open()\n\n"
         "# the subspace at the point that is shown, as a model to keep\n"
-        f"front = pareto_front(X, sensitive_features=groups{arguments(pareto_front, asked)})\n"
+        f"front = pareto_front(X, sensitive_features=groups{front})\n"
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )

@@ -48,17 +48,14 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
 
 
 def _beyond_own(facts: Facts, comparison: Comparison) -> str:
-    """The largest clear disparity on held-out rows, as the verdict has it; empty without one."""
-    found = comparison.disparity
-    clear = np.where(found.low[0] > NO_CHANGE, found.value[0], -np.inf)
-    group = int(clear.argmax())
-    if not (facts.measure.is_disparity and np.isfinite(clear[group])):
+    """The disparity of the worst-off group on held-out rows, if that of some group is clear."""
+    group, clear = comparison.largest_disparity_group, comparison.disparity.low[0] > NO_CHANGE
+    if not (facts.measure.is_disparity and clear.any()):
         return ""
-    ends = (found.value, found.low, found.high)
-    points, low, high = (f"{100.0 * end[0, group]:.1f}" for end in ends)
+    points, low, high = (f"{100.0 * part[0]:.1f}" for part in comparison.disparity.of(group))
     return (
-        f" {in_quotes(facts.groups[group])} loses {points} points more than with a PCA of its own "
-        f"(95 % interval {low} to {high})."
+        f" {in_quotes(facts.groups[group[0]])} {'loses' if clear[group[0]] else 'may lose'} "
+        f"{points} points more than with a PCA of its own (95 % interval {low} to {high})."
     )
 
 
@@ -75,14 +72,7 @@ def finding(facts: Facts) -> list[str]:
         ]
     sure = facts.evidence == "sure"
     found = [_who_pays(facts)] if sure else chance(facts)
-    if facts.levels_down:
-        changes = compared(facts, len(facts.front) - 1)
-        found.insert(0, f"With {facts.fairest} {changes[0].lower()}{changes[1:]}")
-    if facts.use_pca:
-        return found
-    if facts.front.over == "spread":
-        found.append(_what_equality_costs(facts))
-    elif sure:
+    if sure and not facts.use_pca:
         found.append(_what_fairness_costs(facts))
     return found
 
@@ -109,14 +99,14 @@ def _who_pays(facts: Facts) -> str:
         f"{_with_pca(facts)} {worst} {facts.verb} {facts.amount(most, facts.worst)} of its "
         f"variance{more}, {best} {facts.amount(least, facts.best)}."
     )
-    shares = facts.shares(facts.pca_measures)
-    if not facts.measure.relative and shares[facts.worst] < shares[facts.best]:
+    shares = [facts.pca_measures[i] / facts.problem.traces[i] for i in pair]
+    if not facts.measure.relative and shares[0] < shares[1]:
         said += f" Fairness is judged on squared units: {number(most)} against {number(least)}."
     return said
 
 
 def _what_fairness_costs(facts: Facts) -> str:
-    """Of the fairest point over the largest measure."""
+    """Of the fairest point."""
     front, kept = facts.front, facts.measure.is_kept
     certificate = front[-1].certificate
     proven = certificate.status == "optimal"
@@ -145,46 +135,18 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"With {facts.fairest} of {facts.dimensions} the {front.worst_name} is {after} {of_last}, "
+        f"With min-max PCA of {facts.dimensions} the {front.worst_name} is {after} {of_last}, "
         f"{instead}. It costs {facts.cost}{proof}"
-    )
-
-
-def _what_equality_costs(facts: Facts) -> str:
-    """Of the fairest point over the spread."""
-    front, certificate = facts.front, facts.front[-1].certificate
-    same, dimensions = f"has the same {facts.measure.noun}", facts.dimensions
-    if facts.equality == "found":
-        proof = ", and it is proven that none is cheaper."
-        if certificate.status != "optimal":
-            gap = percent(certificate.relative_gap, up=True)
-            proof = f"; it is proven that none is cheaper by more than {gap}."
-        return (
-            f"A subspace of {dimensions} exists in which every group {same}. It costs "
-            f"{facts.cost}{proof}"
-        )
-    where = f"subspace of {dimensions} in which every group {same}"
-    none = f"No {where} was found."
-    if facts.equality == "impossible":
-        none = f"It is proven that there is no {where}."
-    cut = 1.0 - float(front.spread[-1]) / facts.pca_spread
-    if len(front) == 1 or cut <= 0.0:
-        return f"{none} None in which groups differ less than with ordinary PCA was found."
-    return (
-        f"{none} The most equal one found cuts the difference between groups by "
-        f"{percent(cut, up=False)} and costs {facts.cost}."
     )
 
 
 def spoken(facts: Facts, point: int) -> str:
     """A point in a few words, for the slider."""
-    front, name, of, group = facts.front, "difference between groups", "", None
-    if front.over == "largest":
-        name, group = front.worst_name, int(front.worst_group[point])
-        of = f" of the variance of {in_quotes(facts.groups[group])}"
+    front, group = facts.front, int(facts.front.worst_group[point])
+    of = f" of the variance of {in_quotes(facts.groups[group])}"
     proven = front[point].certificate.status == "optimal"
     return (
-        f"{name} {facts.amount(front.unfairness[point], group)}{of}, "
+        f"{front.worst_name} {facts.amount(front.largest[point], group)}{of}, "
         f"{percent(front.extra_loss[point])} more loss than ordinary PCA, "
         f"{'proven optimal' if proven else 'the best that was found'}"
     )
@@ -252,10 +214,6 @@ def chance(facts: Facts) -> list[str]:
     return said
 
 
-_NO_GAIN = 1e-4
-"""Of the difference between groups with ordinary PCA: a smaller gain is no alternative."""
-
-
 def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text.
 
@@ -273,7 +231,6 @@ def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[d
             "for each person."
         )
         found.append(("Rows are repeated", text))
-    found += _about_equality(facts) if facts.front.over == "spread" and not facts.use_pca else ()
     found += _not_significant(facts, disparate)
     found += _filled_in(facts)
     dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
@@ -289,7 +246,7 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
         decides = ""
         if int(facts.pca_measures.argmax()) in small and len(facts.front) > 1:
             decides = (
-                f" The {facts.front.worst_name} is that of such a group, so {facts.fairest} is "
+                f" The {facts.front.worst_name} is that of such a group, so min-max PCA is "
                 "decided by very few rows: merge small groups."
             )
         yield (
@@ -335,47 +292,4 @@ def _not_significant(
         f"{start} ordinary PCA, random groups of the same sizes have one {by_chance} (permutation "
         "test, 5 % level, adjusted for the number of groups). What is fair to such a group here "
         "may not be on new data: merge small groups, or use ordinary PCA.",
-    )
-
-
-def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
-    end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
-    noun = facts.measure.noun
-    if facts.equality == "impossible":
-        yield (
-            "Equality is impossible",
-            f"In every subspace of this dimension two groups differ in their {noun} by at least "
-            f"{facts.amount(facts.front.unfairness_bound, None, up=False)}: this is proven; "
-            f"{end} the smallest difference that was found. Another number of dimensions, or other "
-            "groups, may allow equality.",
-        )
-    if facts.equality == "unknown":
-        yield (
-            "Equality was not found",
-            f"No subspace of this dimension in which every group has the same {noun} was "
-            f"found, and none is proven impossible; {end} the smallest difference that was found.",
-        )
-    if facts.levels_down:
-        yield (
-            "Every group is worse off than with ordinary PCA",
-            "The most equal point has its price: each of the groups is worse off than with "
-            f"ordinary PCA. A report over the {facts.front.worst_name}, which is the default, "
-            "never does.",
-        )
-    certificate = facts.front[-1].certificate
-    if certificate.minmax_measures is None:
-        return
-    gains = certificate.measures - certificate.minmax_measures
-    gains = facts.shares(np.where(gains <= _NO_GAIN * facts.pca_spread, 0.0, gains))
-    if gains.max() <= 0.0:
-        return
-    than = "off than at the most equal point"
-    nobody = f"no group is worse {than}, and some are better off"
-    everyone = f"every group is better {than}" if gains.min() > 0 else nobody
-    yield (
-        "Equality levels down" if facts.equality == "found" else "There is an alternative",
-        f"In another subspace {everyone}, by {percent(gains.min())} to {percent(gains.max())} of "
-        "their variance, though not by the same amount. "
-        f"It was found for the criterion {facts.front.problem.goal.measured.minmax}. Whether "
-        "equality is worth this is for people to decide.",
     )

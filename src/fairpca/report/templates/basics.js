@@ -2,7 +2,7 @@
 
 const summary = JSON.parse(document.getElementById("summary").textContent);
 const { points, pca, groups, measure } = summary;
-const unfairness = summary.over === "largest" ? measure.worst : "difference between groups";
+const unfairness = measure.worst;
 const last = points.length - 1;
 const slider = document.getElementById("slider");
 const shownAs = "at the slider";

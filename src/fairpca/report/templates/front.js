@@ -5,8 +5,8 @@ function drawFront(now) {
   const { holder, drawing, width } = canvas("front", 340);
   const frame = { drawing, left: 56, right: width - 20, top: 30, bottom: 290 };
   // Of a group, per cent of the variance of the one that is worst off with ordinary PCA.
-  const yardstick = summary.over === "largest" ? pca.worst_group : null;
-  const times = yardstick === null ? (measure.relative ? 100 : 1) : 100 * shareOf(1, yardstick);
+  const yardstick = pca.worst_group;
+  const times = 100 * shareOf(1, yardstick);
   const levels = points.map((each) => times * each.unfairness);
   const bound = summary.unfairness_bound;
   const ends = bound === null ? levels : [...levels, times * bound];
@@ -19,8 +19,7 @@ function drawFront(now) {
   const place = (value) => frame.right - ((value - across[0]) / reach) * (frame.right - frame.left);
   const x = (value) => place(times * value);
   const y = (extra) => frame.bottom - (Math.max(100 * extra, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
-  const of = yardstick === null ? `${measure.relative ? "% of variance" : "squared units"} (0 is equal)`
-    : measure.relative ? "% of the group's variance" : `% of ${groups[yardstick].name}’s variance`;
+  const of = measure.relative ? "% of the group's variance" : `% of ${groups[yardstick].name}’s variance`;
   xAxis(frame, across, place, `${unfairness}, ${of}; fairer to the right`);
   yAxis(frame, up, (mark) => y(mark / 100), `% more loss in total than ordinary PCA`);
   if (bound !== null) {
@@ -31,7 +30,7 @@ function drawFront(now) {
     // Where the curve is not: it rises to the top.
     shape(drawing, "text", { x: flipped ? at : at + 20, y: flipped ? frame.top - 6 : frame.top + 8,
                              "text-anchor": flipped ? "end" : "start" },
-          measure.kept && summary.over === "largest" ? "proven: not above" : "proven: not below");
+          measure.kept ? "proven: not above" : "proven: not below");
   }
   shape(drawing, "polyline", {
     points: points.map((each) => `${x(each.unfairness)},${y(each.extra_loss)}`).join(" "),

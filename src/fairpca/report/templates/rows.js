@@ -6,7 +6,7 @@ function drawRows() {
   const room = paper || Math.max(document.getElementById("rows").clientWidth, 280);
   const stacked = room < 640;
   const panels = shown.places.length;
-  const titles = ["ordinary PCA", summary.fairest];
+  const titles = ["ordinary PCA", "min-max PCA"];
   const gap = 28;
   const size = stacked || panels === 1 ? Math.min(room, 560) - 34 : (room - gap) / 2 - 34;
   const tall = Math.min(size, 380);

@@ -1,32 +1,36 @@
-"""Curves and bars: losses by group, fronts, held-out losses and comparisons."""
+"""Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
+
+Each class holds the numbers of one picture and draws them with `plot`. Other looks are set on the
+axes, `ax_`.
+Colours are those of the report and can be told apart by colour-blind readers, markers differ as
+well, and every group is shown with its number of rows. Names are drawn with the fonts of
+matplotlib's ``rcParams["font.family"]``: add one for Chinese, say.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca.group_table import GroupTable
 from fairpca.inspection.compare import Comparison
-from fairpca.inspection.held_out import HeldOutLosses
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
-from fairpca.plotting._style import (
-    FAIR_COLOR,
-    INK,
-    OWN_COLOR,
-    PCA_COLOR,
-    Display,
-    plain_text,
-    with_rows,
-)
+from fairpca.text import group_name
 
-_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
-"""Of the groups that are worst off with held-out rows."""
+__all__ = ["ComparisonDisplay", "DisparityDisplay", "FrontDisplay"]
+
+PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
+"""One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""
+
+_WIDTH, _LEGEND = 7.5, 2.5
+"""Inches of a picture without its legend, and of one beside it."""
+
 
 _ROW = 0.8
 """The height of a group's row in a comparison, where 1 is the distance of two rows."""
@@ -44,8 +48,38 @@ _FAINT = "#9aa0a6"
 _TITLE = 84
 """Letters on a line of the verdict above a comparison."""
 
-_SHIFT = 0.06
-"""How far, in dimensions, the points of two curves stand apart, so that both intervals are seen."""
+
+@dataclass(eq=False)
+class Display:
+    """A picture on one pair of axes."""
+
+    ax_: Any = field(init=False, default=None, repr=False)
+    figure_: Any = field(init=False, default=None, repr=False)
+    _is_own: bool = field(init=False, default=False, repr=False)
+
+    def _on(self, ax: Any, height: float = 4.5) -> Any:
+        """The axes to draw on: those that are given, or new ones."""
+        self._is_own = ax is None
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError("Pictures need matplotlib: install `fairpca[plot]`.") from error
+            _, ax = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+    def _add_legend(self, *, beside: bool = False) -> None:
+        """A legend: in a figure of our own above the axes or beside them, else inside of them."""
+        if not self._is_own:
+            # Not where matplotlib finds room, as what is drawn next would not know of it.
+            self.ax_.legend(loc="upper right", framealpha=0.7, fontsize="small")
+        elif beside:
+            self.figure_.set_figwidth(_WIDTH + _LEGEND)
+            self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        else:
+            above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3}
+            self.ax_.legend(frameon=False, borderpad=0.2, **above)
 
 
 @dataclass(eq=False)
@@ -94,14 +128,9 @@ class DisparityDisplay(Display):
         if not hasattr(reduction, "group_table_"):
             raise TypeError(
                 f"{type(reduction).__name__} has no table of groups: draw what audit returns, "
-                "DisparityDisplay.from_table(audit(…))."
+                "DisparityDisplay(audit(…)).plot()."
             )
         return cls(reduction.group_table_, "fair PCA").plot(ax=ax)
-
-    @classmethod
-    def from_table(cls, table: GroupTable, *, ax: Any = None) -> DisparityDisplay:
-        """Draw a table, such as `audit` returns."""
-        return cls(table).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> DisparityDisplay:
         """Draw two bars for each group."""
@@ -115,10 +144,10 @@ class DisparityDisplay(Display):
             shares = 100.0 * table.share_of(values)
             ax.barh(places + shift, shares, height=0.38, color=color, label=name)
         pairs = zip(table.labels, table.count, strict=True)
-        ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
+        ax.set_yticks(places, [_plain_text(i, table.group_names, n) for i, n in pairs])
         ax.set_ylim(len(places) - 0.4, -0.6)  # from above
         ax.set_xlabel("loss beyond own PCA (% of the group's variance)")
-        self._name_things()
+        self._add_legend()
         return self
 
 
@@ -126,14 +155,15 @@ class DisparityDisplay(Display):
 class FrontDisplay(Display):
     """The exact trade-off between total loss and unfairness.
 
+    What is kept is drawn without a minus sign. The largest disparity is drawn in per cent of the
+    variance of the group that has it at the first point, other measures likewise.
+
     Parameters
     ----------
-    unfairness, total_loss : arrays of shape (n_points,)
+    front : ParetoFront
         The points, from ordinary PCA to the fairest.
     chosen : int or None, default=None
         A point to mark.
-    name : str, default="largest disparity of a group"
-        What the unfairness is.
 
     Attributes
     ----------
@@ -146,46 +176,36 @@ class FrontDisplay(Display):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from fairpca import pareto_front
     >>> from fairpca.plotting import FrontDisplay
-    >>> display = FrontDisplay([0.5, 0.2, 0.0], [10.0, 10.1, 10.5], chosen=1).plot()
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=5)
+    >>> display = FrontDisplay(front, chosen=front.select(knee=True)).plot()
     >>> display.ax_.get_ylabel()
     'total loss above ordinary PCA (%)'
     """
 
-    unfairness: ArrayLike
-    total_loss: ArrayLike
+    front: ParetoFront
     chosen: int | None = None
-    name: str = "largest disparity of a group"
 
-    @classmethod
-    def from_front(
-        cls, front: ParetoFront, *, chosen: int | None = None, ax: Any = None
-    ) -> FrontDisplay:
-        """Draw a `ParetoFront`; what is kept is drawn without a minus sign.
-
-        The largest disparity is drawn in per cent of the variance of the group that has it at the
-        first point, other measures likewise.
-        """
-        problem, levels = front.problem, np.abs(front.unfairness)
+    def plot(self, *, ax: Any = None) -> FrontDisplay:
+        """Draw the points as a line; ordinary PCA and the fairest subspace are named."""
+        ax, front, problem = self._on(ax), self.front, self.front.problem
         measured, moments, worst = problem.goal.measured, problem.moments, front.worst_group[0]
         unit, scale = "squared units of X", 1.0
         if measured.relative:
             unit, scale = "% of its variance", 100.0
         elif front.over == "largest" and problem.traces[worst] > 0.0:
-            name = plain_text(moments.labels[worst], moments.group_names)
+            name = _plain_text(moments.labels[worst], moments.group_names)
             unit, scale = f"% of {name}'s variance", 100.0 / problem.traces[worst]
-        name = f"{front.worst_name} {'by' if measured.is_kept else 'of'} a group"
+        what = f"{front.worst_name} {'by' if measured.is_kept else 'of'} a group"
         if front.over == "spread":
-            name = f"largest difference in {measured.noun} between two groups"
+            what = f"largest difference in {measured.noun} between two groups"
             unit = unit.replace("% of its", "% of their")
-        name = f"{name} ({unit})"
-        return cls(scale * levels, front.total_loss, chosen, name).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> FrontDisplay:
-        """Draw the points as a line; ordinary PCA and the fairest subspace are named."""
-        ax = self._on(ax)
-        levels, loss = np.asarray(self.unfairness, float), np.asarray(self.total_loss, float)
-        extra = 100.0 * (loss - loss[0]) / (loss[0] if loss[0] > 0 else 1.0)
+        levels, extra = scale * np.abs(front.unfairness), 100.0 * front.extra_loss
         ax.plot(levels, extra, color=FAIR_COLOR, marker=".")
         for place, color, marker, name in (
             (0, PCA_COLOR, "o", "ordinary PCA"),
@@ -195,87 +215,9 @@ class FrontDisplay(Display):
             if place is not None:
                 point = levels[place], extra[place]
                 ax.plot(*point, marker, color=color, label=name, markersize=9)
-        ax.set_xlabel(self.name)
+        ax.set_xlabel(f"{what} ({unit})")
         ax.set_ylabel("total loss above ordinary PCA (%)")
-        self._name_things()
-        return self
-
-
-@dataclass(eq=False)
-class HeldOutLossDisplay(Display):
-    """What the worst-off group loses on held-out rows, by the number of dimensions.
-
-    The marker of a point says which group that is. Intervals allow for the group having been
-    picked: see `fairpca.metrics.held_out_losses`.
-
-    Parameters
-    ----------
-    losses : HeldOutLosses
-        The numbers.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
-
-    See Also
-    --------
-    fairpca.metrics.held_out_losses : Has the numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> from fairpca.metrics import held_out_losses
-    >>> from fairpca.plotting import HeldOutLossDisplay
-    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> losses = held_out_losses(FairPCA(), X, sensitive_features=groups, dimensions=range(1, 4))
-    >>> display = HeldOutLossDisplay.from_losses(losses)
-    >>> display.ax_.get_xlabel()
-    'dimensions'
-    """
-
-    losses: HeldOutLosses
-
-    @classmethod
-    def from_losses(cls, losses: HeldOutLosses, *, ax: Any = None) -> HeldOutLossDisplay:
-        """Draw what `fairpca.metrics.held_out_losses` returns."""
-        return cls(losses).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> HeldOutLossDisplay:
-        """Draw two curves with intervals."""
-        ax, losses = self._on(ax), self.losses
-        scale, unit = 1.0, "squared units of X"
-        if losses.relative:
-            scale, unit = 100.0, "% of its variance"
-        worst: set[int] = set()
-        handles = []
-        ours = "fair PCA" if losses.name == "fair" else losses.name
-        for curve, shift, color, name in (
-            (losses.pca, -_SHIFT, PCA_COLOR, "ordinary PCA"),
-            (losses.reduction, _SHIFT, FAIR_COLOR, ours),
-        ):
-            worst_loss, (low, high) = scale * curve.worst, scale * np.array(curve.worst_interval)
-            places = np.array(losses.dimensions) + shift
-            ends = np.maximum([worst_loss - low, high - worst_loss], 0.0)
-            bars = {"yerr": ends, "capsize": 3, "color": color, "label": name}
-            handles.append(ax.errorbar(places, worst_loss, **bars))
-            for group in np.unique(curve.worst_group).tolist():
-                here = curve.worst_group == group
-                marker = _MARKERS[group % len(_MARKERS)]
-                points = {"linestyle": "", "marker": marker, "color": color}
-                ax.plot(places[here], worst_loss[here], **points)
-                worst.add(group)
-        for group in sorted(worst):  # what the markers mean, in the legend alone
-            marker = _MARKERS[group % len(_MARKERS)]
-            name = with_rows(losses.groups[group], losses.count[group])
-            handles += ax.plot([], [], linestyle="", marker=marker, color=OWN_COLOR, label=name)
-        ax.set_ylim(bottom=0.0)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out loss ({unit})")
-        self._name_groups(handles=handles)
+        self._add_legend()
         return self
 
 
@@ -309,17 +251,12 @@ class ComparisonDisplay(Display):
     >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> found = compare(X, sensitive_features=["a"] * 100 + ["b"] * 200, n_components=2)
-    >>> display = ComparisonDisplay.from_comparison(found)
+    >>> display = ComparisonDisplay(found).plot()
     >>> [text.get_text() for text in display.ax_.get_yticklabels()]
     ['a (100 rows)', 'b (200 rows)']
     """
 
     comparison: Comparison
-
-    @classmethod
-    def from_comparison(cls, comparison: Comparison, *, ax: Any = None) -> ComparisonDisplay:
-        """Draw what `fairpca.compare` returns."""
-        return cls(comparison).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> ComparisonDisplay:
         """Draw a row for each group."""
@@ -361,8 +298,9 @@ class ComparisonDisplay(Display):
                     clip_on=False,
                     label=label if face == color else "_",  # the legend shows the filled one
                 )
-        labels = zip([found.labels[i] for i in order], found.count[order].tolist(), strict=True)
-        ax.set_yticks(places, [with_rows(*pair, found.group_names) for pair in labels])
+        names = found.group_names
+        shown = [_plain_text(found.labels[i], names, found.count[i]) for i in order]
+        ax.set_yticks(places, shown)
         ax.set_ylim(k - 0.5, -0.5)  # from above
         ax.set_xlabel(
             "share of variance lost on held-out rows (%)\n"
@@ -370,5 +308,12 @@ class ComparisonDisplay(Display):
         )
         ax.set_xlim(left=max(ax.get_xlim()[0], 0.0))
         ax.set_title(textwrap.fill(str(found.verdict), _TITLE), loc="left", fontsize="small")
-        self._name_groups()
+        self._add_legend(beside=True)
         return self
+
+
+def _plain_text(label: Hashable, names: Sequence[str] | None, count: int | None = None) -> str:
+    """A label as plain text: short, on one line, with no formula in it; and its number of rows."""
+    text = group_name(label, names).replace("$", r"\$")
+    text = f" {text}" if text.startswith("_") else text  # which a legend would leave out
+    return text if count is None else f"{text} ({count:,} rows)"
