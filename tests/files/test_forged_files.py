@@ -242,10 +242,9 @@ MODELS = [
         "preparation.columns.name 3 text",
     ),
     (columns_with(lambda c: c[0].update(name=c[1]["name"])), "'column 1' twice"),
-    (columns_with(lambda c: c[0].update(kind="pickle")), "kind 'pickle' known"),
     (
-        columns_with(lambda c: c[0].update(categories=["x"])),
-        "parts fit together",
+        columns_with(lambda c: c[0].update(categories=["x", "y"])),
+        "columns 9 components",
     ),
     (
         columns_with(lambda c: c[5]["categories"].append(2)),

@@ -27,6 +27,7 @@ from fairpca.cli._terminal import MODEL, BadInputError, check_destination, refus
 
 if TYPE_CHECKING:
     from fairpca.criteria import Criterion as FairnessCriterion
+    from fairpca.tables.column_checks import ColumnRules
 
 
 def option(default: Any, text: str, words: Sequence[str] = (), **how: Any) -> Any:
@@ -329,6 +330,14 @@ class TableOptions:
     def grouping(self) -> str:
         """What several sensitive columns make groups of."""
         return self.groups or "intersections"
+
+    def rules(self, table: Any) -> ColumnRules:
+        """What is said of the columns of a table (`fairpca.tables.reading.Table`)."""
+        from fairpca.tables.column_checks import ColumnRules
+
+        same = [one.name for one in fields(ColumnRules) if hasattr(self, one.name)]
+        found = {name: getattr(self, name) for name in same} | {"drop": self.unused}
+        return ColumnRules(**found, places=table.places, codes=table.codes)
 
     def adding(self, more: dict[str, Any]) -> TableOptions:
         """The same with further options."""

@@ -20,7 +20,7 @@ from fairpca.cli._terminal import (
     BadInputError,
     check_suffix,
     failure,
-    merged,
+    fixes,
     refusal,
     refusing,
     show_warning,
@@ -35,6 +35,7 @@ from fairpca.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
 from fairpca.tables.columns import (
     TableError,
+    collecting,
     label_groups,
     numbers,
     quoted,
@@ -92,22 +93,23 @@ class PreparedTable:
             notes[self.options.weights] = ["the weights of the rows"]
         return self.preparation.outcomes(self.tally, {**notes, **self.notes})
 
-    def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
-        """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
-        groups = groups or self.options.grouping
+    def grouped_data(self, *, reduce_wide: bool = False) -> GroupedData:
+        """The table by combinations of its sensitive columns; `reduce_wide` as for `prepare_data`.
+
+        The weights of the groups that were asked for are taken in.
+        """
         if self.moments is not None:
-            found = GroupedData.from_moments(self.moments, groups)
+            found = GroupedData.from_moments(self.moments)
         else:
             found = prepare_data(
                 self.rows,
                 self.groups,
                 self.weights,
                 missing_labels=self.options.missing_labels,
-                groups=groups,
                 reduce_wide=reduce_wide,
                 folds=self.folds,
             )
-        self.weigh(found.moments)
+        self.weigh(found.grouped(self.options.grouping).moments)
         return found
 
     def weigh(self, moments: GroupMoments) -> None:
@@ -124,11 +126,9 @@ class PreparedTable:
         From the first that lacks values on there are none: what the table lacks is counted to its
         end, and then refused.
         """
-        if self.rows is not None:
-            start = 0
-            for batch in self.table.batches(columns or [self.preparation.columns[0].name]):
-                yield batch, self.rows[start : start + batch.num_rows]
-                start += batch.num_rows
+        if self.rows is not None:  # of the one batch that there is
+            (batch,) = self.table.batches(columns or [self.preparation.columns[0].name])
+            yield batch, self.rows
             return
         self.tally.clear()
         names = [column.name for column in self.preparation.columns]
@@ -156,63 +156,44 @@ def prepare_table(
     to `n_components` columns.
     """
 
-    def opened(tried: TableOptions) -> Table:
-        return _open(path, tried, {*tried.sensitive}, whole=keeps == "report")
-
     def learned(table: Table, tried: TableOptions) -> PreparedTable:
         require_columns(table.names, carry)
-        how = {name: getattr(tried, name) for name in _LEARNED}
-        how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
-        learner = PreparationLearner(table.names, **how)
+        learner = PreparationLearner(table.names, tried.rules(table))
         if copies := [name for name in table.repeated if name in learner.used]:
             raise TableError(
                 f"Columns have the name of another: {quoted(copies)}, as they are called here",
                 "give each a name of its own, or leave them out",
                 drop=tuple(copies),
             )
-        if tried.drop_missing:
-            table.complete = [*learner.used, *tried.weighted]
-        table.needed = list(
-            dict.fromkeys([*learner.used, *tried.sensitive, *tried.weighted, *carry])
-        )
-
+        table.complete = [*learner.used, *tried.weighted] if tried.drop_missing else ()
+        table.needed = [*learner.used, *tried.sensitive, *tried.weighted, *carry]
         errors: list[TableError] = []
         regrouping = Regrouping(())
-        try:
+        with collecting(errors):
             regrouping = _regrouped(table, tried, "error" if keeps else "keep")
-        except TableError as error:
-            errors = [error, *error.also]
-        try:
+        wrong, errors = errors, []
+        with collecting(errors):
             for batch in _batches(table, "learning the columns", learner.used):
                 learner.see(batch)
             found = learner.preparation()
-        except TableError as error:
-            errors = [error, *error.also, *errors]
-        refuse(errors)
+        refuse([*errors, *wrong])
         prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
-        prepared = _gathered(replace(prepared, notes=learner.notes(found)), carry)
+        prepared = _gathered(replace(prepared, notes=learner.notes), carry)
         if prepared.n_rows < 2:
             raise BadInputError("the table has one row: a fair subspace needs at least two.")
-        if n_components > len(prepared.preparation.means):
+        if n_components > len(found.means):
             raise BadInputError(
-                f"--n-components {n_components} is more than the {len(prepared.preparation.means)} "
-                "columns that there are."
+                f"--n-components {n_components} is more than the {len(found.means)} columns that "
+                "there are."
             )
         return prepared
 
-    return _settled(options, opened, learned)
-
-
-_LEARNED = (
-    *("sensitive", "standardize", "as_text", "as_number", "impute", "min_rows"),
-    "decimal",
-)
-"""The options that a `PreparationLearner` has too."""
+    return _settled(path, options, learned, whole=keeps == "report")
 
 
 def prepare_with_model(
     path: Path,
-    preparation: Preparation,
+    model: Preparation,
     options: TableOptions,
     *,
     carry: Sequence[str] = (),
@@ -220,27 +201,22 @@ def prepare_with_model(
     read: bool = True,
 ) -> PreparedTable:
     """Prepare a new table as that of a model was; `read` says whether its rows are read already."""
+    needed = [column.name for column in model.columns]
 
-    def opened(tried: TableOptions) -> Table:
-        needed = [column.name for column in preparation.columns]
-        texts = {*preparation.text_columns}
-        text = {*preparation.sensitive, *tried.sensitive} - {*needed}
-        table = _open(path, tried, text | texts, as_text=texts)
+    def prepared(table: Table, tried: TableOptions) -> PreparedTable:
         others = [*carry, *tried.sensitive, *tried.weighted]
         require_columns(table.names, [*others, *tried.unused])
         unused = {*tried.unused, *(name for name in others if name not in needed)}
-        preparation.check_names([name for name in table.names if name not in unused])
-        table.needed = list(dict.fromkeys([*needed, *others]))
+        model.check_names([name for name in table.names if name not in unused])
+        table.needed = [*needed, *others]
         table.complete = needed if tried.drop_missing else ()
-        return table
-
-    def prepared(table: Table, tried: TableOptions) -> PreparedTable:
-        found = PreparedTable(table, preparation, tried, folds=folds)
+        found = PreparedTable(table, model, tried, folds=folds)
         if not read:
             return found
         return _gathered(replace(found, regrouping=_regrouped(table, tried, "keep")))
 
-    return _settled(options, opened, prepared)
+    text = {*model.sensitive} - {*needed}
+    return _settled(path, options, prepared, text=text, as_text=model.text_columns)
 
 
 def until_types_hold(work: Callable[[], Result]) -> Result:
@@ -251,11 +227,12 @@ def until_types_hold(work: Callable[[], Result]) -> Result:
 
 
 def _settled(
+    path: Path,
     options: TableOptions,
-    opened: Callable[[TableOptions], Table],
     prepared_from: Callable[[Table, TableOptions], PreparedTable],
+    **how: Any,
 ) -> PreparedTable:
-    """What a table that is opened becomes, once nothing is wrong with it.
+    """What a table becomes once nothing is wrong with it; `how` it is read is as for `_opened`.
 
     Where the table is refused, the options that help are added, and it is tried again. So all that
     is wrong is known, and what makes the table run has been tried. `--auto` goes on with it.
@@ -264,13 +241,13 @@ def _settled(
     tried, caught = options, []
     while True:
         try:
-            table = opened(tried)
+            table = _opened(path, tried, **how)
             with warnings.catch_warnings(record=True, action="always") as caught:
                 prepared = until_types_hold(partial(prepared_from, table, tried))
             break
         except (ValueError, ImportError, BadInputError) as error:
             errors += [error, *getattr(error, "also", ())]
-            more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
+            more = tried.adding(fixes(errors))
             if more == tried:
                 raise refusal(errors, sure=False) from error
             tried = more
@@ -278,21 +255,19 @@ def _settled(
         raise refusal(errors)
     for warning in caught:
         show_warning(warning.message, warning.category)
-    if not errors:
-        return prepared
-    added = typed_options(merged(getattr(each, "fix", {}) for each in errors))
     problems = [*dict.fromkeys(getattr(each, "problem", str(each)) for each in errors)]
-    return replace(prepared, added=added, problems=problems)
+    return replace(prepared, added=typed_options(fixes(errors)), problems=problems)
 
 
-def _open(
+def _opened(
     path: Path,
     options: TableOptions,
-    text: set[str],
     *,
-    as_text: Set[str] = frozenset(),
+    text: Set[str] = frozenset(),
+    as_text: Sequence[str] = (),
     whole: bool = False,
 ) -> Table:
+    """The table of a file; `whole` keeps it in memory, and other choices are as for `Table`."""
     if not path.exists():
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
@@ -301,7 +276,7 @@ def _open(
     encoding, missing = codecs.lookup(options.encoding).name, tuple(options.missing_values)
     return Table(
         path,
-        text={*text, *as_text, *options.as_text},
+        text={*text, *options.sensitive},
         as_text={*as_text, *options.as_text},
         in_memory=True if whole else False if options.stream else None,
         rules=CsvRules(options.sep, options.decimal, encoding, missing),
@@ -333,8 +308,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
         weights = row_weights(batch, options.weights) if options.weights else None
         if table.in_memory:
             groups = labelled.select(names).to_pandas(integer_object_nulls=True)
-            more = {"groups": groups, "weights": weights}
-            prepared = replace(prepared, n_rows=n_rows, rows=rows, **more)
+            prepared = replace(prepared, rows=rows, groups=groups, weights=weights)
             continue
         parted = label_groups(labelled, names, options.missing_labels)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -345,6 +319,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
     if prepared.regrouping.said:
         warn_user(prepared.regrouping.said)
     warn_of_dropped(table.n_unlabelled, n_rows + table.n_unlabelled)
+    prepared = replace(prepared, n_rows=n_rows)
     if table.in_memory:
         return prepared
     if not total.n_groups:
@@ -352,7 +327,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
     moments = total.moments()
     if not moments.is_finite:
         raise ValueError("Values are too large to be squared.")
-    return replace(prepared, n_rows=n_rows, moments=moments)
+    return replace(prepared, moments=moments)
 
 
 def row_weights(batch: Any, name: str) -> Array:

@@ -70,34 +70,30 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except (ValueError, ImportError) as error:
-        if hasattr(error, "fix"):
-            raise refusal([error]) from error
-        raise BadInputError(" ".join(in_options(str(error)).split())) from error
+        raise refusal([error, *getattr(error, "also", ())]) from error
 
 
 def refusal(errors: Sequence[Any], sure: bool = True) -> BadInputError:
-    """What is said of tables that are refused (`TableError`), and what to add to be rid of that.
+    """What is said of what is refused and, of tables (`TableError`), what to add to be rid of it.
 
     `sure` says that the table can be used with that.
     """
     from fairpca.tables.columns import typed_options
 
-    every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
-    said = (getattr(each, "in_options", str(each)) for each in every)
-    lines = [in_options(sentence).replace("\n", " ") for sentence in said]
-    fix = merged(getattr(each, "fix", {}) for each in every)
-    if fix:
+    said = (in_options(getattr(each, "in_options", str(each))) for each in errors)
+    lines = [re.sub(r"\s*\n\s*", " ", sentence) for sentence in said]
+    if fix := fixes(errors):
         lines.append(f"{'add' if sure else 'then add'}: {typed_options(fix)}")
     return BadInputError("\n".join(dict.fromkeys(lines)))
 
 
-def merged(fixes: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Options of several fixes; of one that takes many values all are kept."""
+def fixes(errors: Sequence[Any]) -> dict[str, Any]:
+    """The options that help against errors; of one that takes many values all are kept."""
     found: dict[str, Any] = {}
-    for fix in fixes:
-        for name, value in fix.items():
-            both = (*found.get(name, ()), *value) if isinstance(value, tuple) else value
-            found[name] = tuple(dict.fromkeys(both)) if isinstance(value, tuple) else both
+    for error in errors:
+        for name, value in getattr(error, "fix", {}).items():
+            several = isinstance(value, tuple)
+            found[name] = (*dict.fromkeys((*found.get(name, ()), *value)),) if several else value
     return found
 
 

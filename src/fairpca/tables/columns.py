@@ -10,7 +10,8 @@ import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -75,6 +76,15 @@ def refuse(errors: Sequence[TableError]) -> None:
     if errors:
         first, *first.also = errors
         raise first
+
+
+@contextmanager
+def collecting(errors: list[TableError]) -> Iterator[None]:
+    """Take the errors about the table that the body raises into a list."""
+    try:
+        yield
+    except TableError as error:
+        errors += [error, *error.also]
 
 
 def typed(option: str, values: Iterable[str]) -> str:

@@ -634,9 +634,10 @@ class Table:
             Called with the rows and the share of the file that have been read.
         """
         rows = dropped = unlabelled = 0
-        wanted = list(dict.fromkeys((*columns, *self.complete, *self.labelled)))
+        entering = self.needed if self.in_memory else columns
+        wanted = list(dict.fromkeys((*entering, *self.complete, *self.labelled)))
         if self.in_memory and self._kept is None:
-            parts = [batch for batch, _ in self._read(self.needed)]
+            parts = [batch for batch, _ in self._read(wanted)]
             self._kept, *more = pyarrow.Table.from_batches(parts).combine_chunks().to_batches()
             if more:
                 raise TableError("The text is too much for memory", "read batches", stream=True)
