@@ -225,7 +225,7 @@ def cut(path, share=0.6):
             "csv",
             changed(a="many"),
             [],
-            "no 'many' (line 62) correct --missing-values",
+            "no 'many' correct --missing-values",
         ),
         (
             "csv",

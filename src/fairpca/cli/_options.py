@@ -337,7 +337,7 @@ class TableOptions:
 
         same = [one.name for one in fields(ColumnRules) if hasattr(self, one.name)]
         found = {name: getattr(self, name) for name in same} | {"drop": self.unused}
-        return ColumnRules(**found, places=table.places, codes=table.codes)
+        return ColumnRules(**found, codes=table.codes)
 
     def adding(self, more: dict[str, Any]) -> TableOptions:
         """The same with further options."""

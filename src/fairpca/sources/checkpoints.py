@@ -22,7 +22,7 @@ from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.moments.sums import worker_threads
 from fairpca.sources.record_batches import Batch, batch_moments
-from fairpca.tables.column_checks import ColumnRules, ColumnSummary
+from fairpca.tables.column_checks import ColumnSummary
 from fairpca.tables.columns import ColumnChoice, Columns, TableError, encoded_text
 from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
 from fairpca.text import MOST_NAMES, listed
@@ -91,7 +91,7 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
         column = batch.column(name)
         if encoded_text(column, name) is None:
             continue
-        summary = ColumnSummary(name, ColumnRules(places=table.places))
+        summary = ColumnSummary(name)
         summary.see(column)
         slip = summary.slip()
         if slip is not None:

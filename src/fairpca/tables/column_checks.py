@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,11 +42,7 @@ from fairpca.tables.columns import (
     numbers,
     quoted,
     typed,
-    zeros_error,
 )
-
-Places = Callable[[str, Collection[str]], Mapping[str, str]]
-"""Says where some cells of a column stand in a file."""
 
 NEARLY_ALL = 0.9
 """The share of cells by which a column is judged: fewer than one in ten may be a slip."""
@@ -80,10 +76,10 @@ _PATTERNS = {
     "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?"),
     "either": re.compile(r"[+-]?\d{1,3},\d{3}"),
     "other decimal": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
-    "thousands": re.compile(
+    "dressed": re.compile(
         r"[+-]?\d{1,3}(?:([,.'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
+        rf"|[+-]?(?=.*[{_SIGNS}])[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"
     ),
-    "sign": re.compile(rf"[+-]?(?=.*[{_SIGNS}])[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"),
     "date": re.compile(
         r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
         rf"|\d{{1,2}}\.?[ -](?:{_MONTHS})[a-z]*\.?,?[ -]\d{{2,4}}"
@@ -93,7 +89,7 @@ _PATTERNS = {
         re.I,
     ),
 }
-_DRESSED = {"either", "other decimal", "thousands", "sign"}
+_DRESSED = {"either", "other decimal", "dressed"}
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _KEY = re.compile(
     r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn|rownames?|row[ ._]?(?:names?|number|no))"
@@ -113,8 +109,8 @@ def classify_cell(text: str, decimal: str = ".") -> str:
     """What kind of text a cell has, where numbers have this decimal point.
 
     That is "number", "either" (a number with the other decimal point, or separators between
-    thousands), "other decimal", "thousands", "sign", "date", "missing" (a word that is no value
-    among numbers) or "text".
+    thousands), "other decimal", "dressed" (with separators or signs), "date", "missing" (a word
+    that is no value among numbers) or "text".
     """
     plain = text.strip()
     if text in MISSING_WORDS:
@@ -153,8 +149,6 @@ class ColumnRules:
         categories, and those of numbers that only seem to be keys or weights.
     decimal : {".", ","}, default="."
         The decimal point in text that may be numbers.
-    places : callable, default=None
-        Says where cells stand in a file, for messages.
     codes : mapping, default={}
         Columns of numbers with zeros in front, as codes have, and such a number of each.
     """
@@ -167,7 +161,6 @@ class ColumnRules:
     as_text: Sequence[str] = ()
     as_number: Sequence[str] = ()
     decimal: str = "."
-    places: Places | None = None
     codes: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -312,9 +305,6 @@ class ColumnSummary:
         return bool(np.log1p(-np.arange(len(self.different)) / width).sum() < np.log(CHANCE))
 
     def _text_refusal(self, as_text: bool, as_number: bool) -> TableError | None:
-        odd = [text for text in self.texts or () if "\0" in text]
-        if odd:
-            return zeros_error(self.name, self._shown(odd[:1]), drop=(self.name,))
         cells, different = self.cells, self._too_different()
         judged = 0 if as_text else cells.total() - cells["missing"]
         found = self.slip(different is None) if judged else None
@@ -347,7 +337,7 @@ class ColumnSummary:
         cells, n = self.cells, self.cells.total() - self.cells["missing"]
         n_numbers, n_either = cells["number"], cells["either"]
         n_marked = n_either + cells["other decimal"]
-        n_dressed = n_marked + cells["thousands"] + cells["sign"]
+        n_dressed = n_marked + cells["dressed"]
         if n_numbers == n:  # in a Parquet file, or with characters that cannot be seen
             odd = [text for text in self.texts or () if not text.isascii()][:1]
             such = f", such as {self._shown(odd)}" if odd else ""
@@ -398,10 +388,5 @@ class ColumnSummary:
         return self._refused(has, remedy, ", ".join(instead), missing_values=tuple(odd))
 
     def _shown(self, texts: Sequence[str]) -> str:
-        """Some cells, and where they stand."""
-        found = {} if self.rules.places is None else self.rules.places(self.name, texts)
-        return ", ".join(
-            (quoted([text]) if text == text.strip() else ascii(text))
-            + (f" ({found[text]})" if text in found else "")
-            for text in texts
-        )
+        """Some cells, with the spaces at their ends."""
+        return ", ".join(quoted([t]) if t == t.strip() else ascii(t) for t in texts)

@@ -360,15 +360,6 @@ def date_error(name: str, more: str, few: bool = True) -> TableError:
     )
 
 
-def zeros_error(name: str, more: str = "cells", **fix: Any) -> TableError:
-    """What is said of text with characters of code 0."""
-    return TableError(
-        f"Column {quoted([name])} has NUL characters, as damaged files have, in {more}",
-        "write the file anew, or correct it",
-        **fix,
-    )
-
-
 def numbers(source: Any) -> Array:
     """The values of a column of numbers as floats, NaN where they are missing."""
     if hasattr(source, "dictionary_encode"):  # of pyarrow
@@ -414,8 +405,6 @@ def encode_labels(table: Any, names: Sequence[str]) -> list[Encoded]:
             encoded.append(in_order(list(labels), codes))
         except TypeError as error:
             raise TypeError(f"Column {name!r} {error}") from error
-        if any(isinstance(label, str) and "\0" in label for label in encoded[-1][0]):
-            raise zeros_error(name)
         check_number_of_groups(len(encoded[-1][0]))
         if not hasattr(table.column(name).type, "index_type"):
             refuse_measurements(encoded[-1][0], name)

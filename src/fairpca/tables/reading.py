@@ -18,8 +18,8 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
@@ -58,34 +58,6 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _ZEROS = re.compile(r"\s*0\d")
 
 
-def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
-    """What is said of the first row that has another number of cells than the names."""
-    head: list[str] = []
-    for first, last, cells in records:
-        expected = len(head)
-        if not head:
-            head, other = cells, _other_separator(sep.join(cells), sep)
-        elif len(cells) != expected:
-            if other is not None:
-                return _separated(other, sep)
-            where = f"line {first:,}"
-            what = "add the cells that are missing, if only as empty ones"
-            if len(cells) > expected:
-                what = "put cells that contain the separator in quotes"
-            if expected == 1 or head[0].startswith("sep="):
-                what = "remove what stands above the names of the columns"
-            elif last > first:
-                where = f"the row in lines {first:,} to {last:,}"
-                what = "close the quote that is open there"
-            n = len(cells)
-            return TableError(
-                f"It cannot be read, as {where} has {n} cell{'s' * (n != 1)} and the first line "
-                f"{expected}",
-                what,
-            )
-    return None
-
-
 def _other_separator(first: str, sep: str) -> str | None:
     """The separator that a first line has more often than the one it is to be read with."""
     outside = re.sub(r'"[^"]*"', "", first)
@@ -114,6 +86,7 @@ _REAL, _TEXT = pyarrow.float64(), pyarrow.string()
 _KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
 _WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 _WRONG_VALUE = re.compile(r"invalid value '(.*)'")
+_WRONG_ROW = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -189,6 +162,7 @@ class CsvFile:
         self._sep = self._rules.sep or ("\t" if tabs else ",")
         self._names: list[str] = []  # where they are not as they stand there
         head = self._checked_head()
+        self._first = head.partition("\n")[0]
         try:
             with self._open(sample=True) as (_, reader):
                 names = [
@@ -222,12 +196,13 @@ class CsvFile:
         The types are those of the schema unless others are given. Where a column does not have its
         type, OtherTypeError is raised, and the schema has another one from then on.
         """
-        kinds = self._types | dict(types or {})
+        kinds, last = self._types | dict(types or {}), [*self._types][-1]
+        wanted = list(dict.fromkeys((*columns, last)))
         blank = pyarrow.array(["", *self._rules.missing], _TEXT)
         nothing = pyarrow.scalar(None, _TEXT)
         done = 0
         try:
-            with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
+            with self._open(column_types=kinds, include_columns=wanted) as (handle, reader):
                 for batch in reader:
                     done += len(batch)
                     share = os.lseek(handle.fileno(), 0, 1) / self._size
@@ -237,9 +212,27 @@ class CsvFile:
                             empty = pyarrow.compute.is_in(column, value_set=blank)
                             if empty.true_count:
                                 found[i] = pyarrow.compute.if_else(empty, nothing, column)
-                    yield pyarrow.RecordBatch.from_arrays(found, schema=batch.schema), share
+                    complete = pyarrow.RecordBatch.from_arrays(found, schema=batch.schema)
+                    yield complete.select(list(columns)), share
+            if done:
+                self._refuse_open_quote(complete.column(last)[-1].as_py())
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
+
+    def _refuse_open_quote(self, cell: Any) -> None:
+        """Raise TableError if the last cell of the file goes on to its end for want of a quote."""
+        if self._packed or not isinstance(cell, str) or "\n" not in cell:
+            return
+        with open(self._path, "rb") as handle:
+            handle.seek(-min(self._size, _HEAD), os.SEEK_END)
+            end = handle.read()
+        if not end.rstrip(b"\r\n\0 ").endswith(b'"'):
+            first, _, rest = cell.partition("\n")
+            raise TableError(
+                f"It has a quote before {quoted([first])} that is not closed, so that the rest of "
+                f"the file, {rest.count(chr(10)) + 1:,} lines, would be one cell",
+                "close the quote, or remove it",
+            )
 
     def _widen(self, name: str, before: int) -> None:
         """Give columns types that also hold what is in the block behind this number of rows.
@@ -257,21 +250,6 @@ class CsvFile:
         if self._types[name] == old:
             self._types[name] = _REAL if old == _WHOLE else _TEXT
         self.schema = pyarrow.schema(self._types)
-
-    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
-        """The line in which each of some cells of a column first stands."""
-        place, wanted = [*self._types].index(name), {*texts}
-        found: dict[str, str] = {}
-        records = self._records()
-        next(records, None)  # the names
-        for first, _, cells in records:
-            text = cells[place] if place < len(cells) else ""
-            if text in wanted:
-                found[text] = f"line {first:,}"
-                wanted.remove(text)
-            if not wanted:
-                break
-        return found
 
     @contextmanager
     def _open(
@@ -336,21 +314,6 @@ class CsvFile:
                 raise _separated(other, self._sep)
         return text
 
-    def _records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """The rows of the file, each with its first and last line: slow, and for messages only."""
-        encoding = "utf-8-sig" if self._rules.encoding == "utf-8" else self._rules.encoding
-        opened = gzip.open if self._packed else open
-        with (
-            opened(self._path, "rb") as handle,
-            io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
-            suppress(csv.Error),  # which says that a cell is very long
-        ):
-            reader, first = csv.reader(lines, delimiter=self._sep), 1
-            for cells in reader:
-                if cells:
-                    yield first, reader.line_num, cells
-                first = reader.line_num + 1
-
     def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
         found, value = _WRONG_COLUMN.match(words), _WRONG_VALUE.search(words)
@@ -376,7 +339,29 @@ class CsvFile:
                 "It has empty lines alone",
                 "the first line should have the names of the columns, and each other one a row",
             ) from error
-        raise ragged(self._records(), self._sep) or error from error
+        raise self._ragged(str(error)) or error from error
+
+    def _ragged(self, words: str) -> TableError | None:
+        """What is said of a row that has another number of cells than the names."""
+        found = _WRONG_ROW.search(words)
+        if found is None:
+            return None
+        other = _other_separator(self._first, self._sep)
+        if other is not None:
+            return _separated(other, self._sep)
+        expected, n, row = int(found[1]), int(found[2]), found[3]
+        what = "add the cells that are missing, if only as empty ones"
+        if n > expected:
+            what = "put cells that contain the separator in quotes"
+        if expected == 1 or self._first.startswith("sep="):
+            what = "remove what stands above the names of the columns"
+        elif "\n" in row:
+            what = "close the quote that is open there"
+        return TableError(
+            f"It cannot be read, as a row has {n} cell{'s' * (n != 1)} and the first line "
+            f"{expected}, {quoted([row])}",
+            what,
+        )
 
 
 _PARQUET_BYTES = 2**26
@@ -486,7 +471,7 @@ def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
 class ParquetFile:
     """A Parquet file."""
 
-    is_empty, codes = False, dict[str, str]()
+    is_empty, codes, repeated = False, dict[str, str](), list[str]()
 
     def __init__(self, file: TableFile) -> None:
         self._path = file.path
@@ -519,7 +504,7 @@ class ParquetFile:
 class ArrowFile:
     """A file or a stream of Arrow: both may have the same suffix."""
 
-    is_empty, codes = False, dict[str, str]()
+    is_empty, codes, repeated = False, dict[str, str](), list[str]()
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
@@ -570,8 +555,8 @@ class Table:
         Names of the columns.
     in_memory : bool
         Whether all rows are one batch.
-    places : callable or None
-        `CsvFile.places` of a CSV file, whose labels are text, whatever they look like.
+    is_csv : bool
+        Whether it is a CSV file, whose labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
     repeated : list of str
@@ -607,10 +592,8 @@ class Table:
         self.complete: Sequence[str] = ()
         self.labelled: Sequence[str] = ()
         self._kept: Any = None
-        source = self._source if isinstance(self._source, CsvFile) else None
-        self.places = None if source is None else source.places
-        self.repeated = [] if source is None else source.repeated
-        self.codes = self._source.codes
+        self.is_csv = isinstance(self._source, CsvFile)
+        self.repeated, self.codes = self._source.repeated, self._source.codes
         self.n_dropped = self.n_unlabelled = 0
 
     def batches(

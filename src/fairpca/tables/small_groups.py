@@ -117,7 +117,7 @@ def regroup(
     if missing_labels != "group":
         counts = Counter({label: n for label, n in counts.items() if None not in label})
     rule = replace(rule, texts=_texts(counts, names))
-    for name, found in rule.texts.items() if table.places else ():
+    for name, found in rule.texts.items() if table.is_csv else ():
         # Labels of a CSV file are text, also where they are a measurement's numbers.
         is_number = all(classify_cell(text) == "number" for text in found)
         try:
