@@ -24,23 +24,27 @@ from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
 from fairpca.fair_pca import Baselines, FairPCA
-from fairpca.files.archive import FileFormat
-from fairpca.files.checks import checked_texts, require, taking_for_damage
-from fairpca.files.schema import (
+from fairpca.files.archive import (
+    COUNT,
+    FINITE,
+    FLAG,
+    NUMBER,
     POSITIVE,
     ROWS,
+    SIZE,
+    TEXT,
+    FileFormat,
     Optional,
     Sizes,
+    Texts,
     Values,
-    finite,
-    flag,
+    checked_texts,
     label_as_data,
     label_from_data,
     labels,
-    number,
-    text,
-    texts,
-    whole,
+    require,
+    taking_for_damage,
+    word,
 )
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import warn_of_small_groups
@@ -61,7 +65,7 @@ def _check_basis(basis: Array, what: str) -> None:
 
 
 def _fill(value: Any, what: str, sizes: Sizes) -> float | str:
-    return value if isinstance(value, str) else finite(value, what, sizes)
+    return value if isinstance(value, str) else FINITE(value, what, sizes)
 
 
 _KNOWN: list[type[Criterion]] = [*CRITERIA.values(), AtMost]
@@ -96,7 +100,7 @@ def _given(stored: Any) -> Any:
 
 
 def _parameters(value: Any, what: str, sizes: Sizes) -> dict[str, Any]:
-    flag(value.get("whiten", False), f"{what}.whiten", sizes)
+    FLAG(value.get("whiten", False), f"{what}.whiten", sizes)
     return {name: _given(part) for name, part in value.items()}
 
 
@@ -112,17 +116,17 @@ SCHEMA = {
         ("explained_variance", "explained_variance_ratio", "singular_values"), Values("r", 0.0)
     ),
     "projection_factors": Optional(Values("r", *_SHARES)),
-    "noise_variance": finite,
+    "noise_variance": FINITE,
     "filled_share": Optional(Values("k", *_SHARES)),
-    "feature_names": Optional(texts("d", different=False)),
+    "feature_names": Optional(Texts("d", different=False)),
     "parameters": _parameters,
     "groups": {
         "count": ROWS,
         "labels": labels,
-        "group_names": Optional(texts()),
-        "name": text(),
-        "notes": texts(),
-        "pca_is_best": flag,
+        "group_names": Optional(Texts()),
+        "name": TEXT,
+        "notes": Texts(),
+        "pca_is_best": FLAG,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
         "variance": Values("k", 0.0),
         "held_out": Optional(
@@ -132,19 +136,19 @@ SCHEMA = {
     "solution": {
         "basis": Values("dn", check=_check_basis),
         "retention": Optional(Values("n", *_SHARES)),
-        **dict.fromkeys(("solver", "message"), text()),
-        **dict.fromkeys(("n_iter", "n_eigen"), whole(0)),
-        "total_loss": finite,
+        **dict.fromkeys(("solver", "message"), TEXT),
+        **dict.fromkeys(("n_iter", "n_eigen"), COUNT),
+        "total_loss": FINITE,
     },
     "certificate": {
-        **{field.name: number for field in fields(Certificate)},
-        "status": text(*_STATUSES),
-        "goal": text(*FINDINGS),
-        "measure": text(*BY_NOUN),
-        "stopped_by": text("", "gap", "time limit", "callback"),
-        "covers_mixtures": flag,
-        **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
-        **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
+        **{field.name: NUMBER for field in fields(Certificate)},
+        "status": word(*_STATUSES),
+        "goal": word(*FINDINGS),
+        "measure": word(*BY_NOUN),
+        "stopped_by": word("", "gap", "time limit", "callback"),
+        "covers_mixtures": FLAG,
+        **dict.fromkeys(("n_components", "n_dimensions"), SIZE),
+        **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(NUMBER)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
@@ -158,16 +162,16 @@ SCHEMA = {
         {
             "columns": [
                 {
-                    "name": text(),
-                    "categories": texts(),
-                    "pool": text(),
+                    "name": TEXT,
+                    "categories": Texts(),
+                    "pool": TEXT,
                     "fill": Optional(_fill),
                 }
             ],
             "means": Values("d"),
             "scales": Values("d", POSITIVE),
-            "ignored": texts(),
-            "sensitive": texts(),
+            "ignored": Texts(),
+            "sensitive": Texts(),
         }
     ),
 }

@@ -326,6 +326,15 @@ def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
     assert len(str(caught.value)) < 400
 
 
+def test_labels_with_nanoseconds_come_back_as_text(tmp_path):
+    times = pd.to_datetime(["2020-01-01", "2020-01-01T12:00:00.000000001"])
+    rows = np.random.default_rng(0).normal(size=(80, 3))
+    fair = FairPCA(1, criterion="minmax").fit(rows, sensitive_features=times.repeat(40))
+    save_model(fair, tmp_path / "m.fairpca")
+    labels = load_model(tmp_path / "m.fairpca").fair_pca.group_table_.labels
+    assert labels == (times[0], "2020-01-01T12:00:00.000000001")
+
+
 def test_the_header_is_text_and_numbers_follow(fitted, saved):
     first, header, numbers = saved.read_bytes().split(b"\n", 2)
     assert first.startswith(b"fairpca model 1 ")

@@ -219,7 +219,7 @@ MODELS = [
     (with_header(lambda h: h["certificate"].update(goal=1)), "goal 1 text"),
     (
         with_header(lambda h: h.update(noise_variance=np.inf)),
-        "noise_variance inf cannot",
+        "noise_variance inf no",
     ),
     (
         with_header(lambda h: h["solution"].update(n_iter=-1)),

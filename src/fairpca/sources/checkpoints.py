@@ -17,7 +17,7 @@ import pyarrow
 from fairpca._linalg.threads import one_blas_thread
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
-from fairpca.files.checks import checked_texts, require, taking_for_damage
+from fairpca.files.archive import checked_texts, require, taking_for_damage
 from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.moments.sums import worker_threads
