@@ -327,12 +327,12 @@ def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
 
 
 def test_labels_with_nanoseconds_come_back_as_text(tmp_path):
-    times = pd.to_datetime(["2020-01-01", "2020-01-01T12:00:00.000000001"])
+    times = pd.to_datetime([0, 43_200_000_000_001]).astype("datetime64[ns]")
     rows = np.random.default_rng(0).normal(size=(80, 3))
     fair = FairPCA(1, criterion="minmax").fit(rows, sensitive_features=times.repeat(40))
     save_model(fair, tmp_path / "m.fairpca")
     labels = load_model(tmp_path / "m.fairpca").fair_pca.group_table_.labels
-    assert labels == (times[0], "2020-01-01T12:00:00.000000001")
+    assert labels == (times[0], "1970-01-01T12:00:00.000000001")
 
 
 def test_the_header_is_text_and_numbers_follow(fitted, saved):

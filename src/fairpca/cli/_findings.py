@@ -1,20 +1,18 @@
 """What was found, in words and as data, and the files in which it is written."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
-from fairpca._linalg.types import Array
-from fairpca.cli._options import OutputOptions
+from fairpca.cli._options import OutputOptions, ResultOptions
 from fairpca.cli._prepared import PreparedTable, reduce_table
-from fairpca.cli._terminal import Heading, in_options, written
+from fairpca.cli._terminal import in_options, show
 from fairpca.inspection.pareto_front import shown_measures
-from fairpca.measures import BY_NOUN
 from fairpca.model_file import write_model
 from fairpca.tables.columns import quoted
-from fairpca.text import MOST_NAMES, TextTable, short_texts
+from fairpca.text import MOST_NAMES, TextTable
 
 
 def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
@@ -23,7 +21,19 @@ def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
         reduce_table(prepared, fair, files.carry, files.output)
     if files.model is not None:
         write_model(fair, files.model, prepared.preparation)
-        written.append(files.model)
+
+
+def show_result(
+    command: str,
+    prepared: PreparedTable,
+    options: ResultOptions,
+    data: dict[str, Any],
+    words: Sequence[TextTable | str],
+    **files: Path | None,
+) -> None:
+    """Print what a command has found, as data or in words, and the files that it has written."""
+    data = {"command": command, **table_as_data(prepared), **data}
+    show(options.json, data, [columns_sentence(prepared), *words], **files)
 
 
 def columns_sentence(prepared: PreparedTable) -> str:
@@ -60,36 +70,13 @@ def shown(result: Any) -> list[TextTable | str]:
 
 
 def of_subspace(prepared: PreparedTable, fair: FairPCA) -> list[str]:
-    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is.
+    """What the fair subspace costs, and how good it is.
 
     That every group is worse off than with ordinary PCA, where it is so, comes first.
     """
-    first, *rest = fair.certificate_.sentences()
-    if fair.certificate_.all_worse_off and rest:
-        return [first, _who_pays(fair), cost(prepared, fair), *proof(fair)[1:]]
-    return [_who_pays(fair), cost(prepared, fair), *proof(fair)]
-
-
-def _who_pays(fair: FairPCA) -> str:
-    table, measure = fair.group_table_, BY_NOUN[fair.certificate_.measure]
-    if len(table) == 1:
-        return "There is one group, for which ordinary PCA is its own."
-    measures: Array = {  # with ordinary PCA, of the rows themselves
-        "own": table.pca_disparity,
-        "all": table.pca_loss,
-        "none": table.pca_loss - table.variance,
-    }[measure.baseline]
-    if measure.relative:
-        some = table.variance > 0.0
-        measures = np.divide(measures, table.variance, out=np.zeros(len(table)), where=some)
-    worst, best = int(measures.argmax()), int(measures.argmin())
-    name = short_texts(table.to_dict()["group"])
-    high, low = f"{abs(measures[worst]):.4g}", f"{abs(measures[best]):.4g}"
-    if fair.certificate_.measure == "disparity":
-        than = "more than with a PCA of its own"
-        return f"With ordinary PCA, {name[worst]} loses {high} {than}, {name[best]} {low}."
-    has = f"has a {fair.certificate_.measure} of"
-    return f"With ordinary PCA, {name[worst]} {has} {high}, {name[best]} one of {low}."
+    said = proof(fair)
+    n = int(fair.certificate_.all_worse_off and len(said) > 1)
+    return [*said[:n], cost(prepared, fair), *said[n:]]
 
 
 def proof(fair: FairPCA) -> list[str]:
@@ -108,7 +95,6 @@ def of_model(prepared: PreparedTable, audited: GroupTable) -> list[TextTable | s
     compared = _compared(prepared, audited, prepared.total(audited, audited.loss))
     rows = " of the training rows" if audited.baseline == "training" else ""
     return [
-        Heading("The model on this table:"),
         *shown(audited),
         f"The model has a total loss of {compared}{rows}.",
     ]

@@ -390,7 +390,9 @@ def with_options(
                 passed[name] = kind(**known)
             command(*arguments, **passed)
 
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        # The backspace keeps the lines of the examples as they are.
+        run.__doc__ = str(command.__doc__).replace("For example:", "\b\n    Examples:")
+        run.__name__ = command.__name__
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         run.__signature__ = Signature(  # type: ignore[attr-defined]
             [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]

@@ -25,7 +25,6 @@ from fairpca.cli._terminal import (
     refusing,
     show_warning,
     stage,
-    written,
 )
 from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import warn_user
@@ -197,7 +196,6 @@ def prepare_with_model(
     options: TableOptions,
     *,
     carry: Sequence[str] = (),
-    folds: str | None = None,
     read: bool = True,
 ) -> PreparedTable:
     """Prepare a new table as that of a model was; `read` says whether its rows are read already."""
@@ -210,7 +208,7 @@ def prepare_with_model(
         model.check_names([name for name in table.names if name not in unused])
         table.needed = [*needed, *others]
         table.complete = needed if tried.drop_missing else ()
-        found = PreparedTable(table, model, tried, folds=folds)
+        found = PreparedTable(table, model, tried)
         if not read:
             return found
         return _gathered(replace(found, regrouping=_regrouped(table, tried, "keep")))
@@ -373,9 +371,7 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
             yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
     carried = list(dict.fromkeys(carry))
-    n_rows = until_types_hold(lambda: write_batches(reduced(), path))
-    written.append(path)
-    return n_rows
+    return until_types_hold(lambda: write_batches(reduced(), path))
 
 
 def _batches(

@@ -52,8 +52,7 @@ _shown: "Live | None" = None
 """What the terminal shows at the moment."""
 
 warned: list[str] = []
-written: list[Path] = []
-"""Of what a command has warned, and the files that it has written, so far."""
+"""Of what a command has warned so far."""
 
 
 class BadInputError(Exception):
@@ -109,14 +108,14 @@ def to_stdout() -> Iterator[None]:
 
 def show(
     as_json: bool,
-    data: Callable[[], dict[str, Any]],
-    words: Callable[[], Iterable[TextTable | str]],
+    data: dict[str, Any],
+    words: Iterable[TextTable | str],
     **files: Path | None,
 ) -> None:
     """Print a result, as JSON in ASCII or in words, and the files that were written."""
     if as_json:
         paths = {name: None if path is None else str(path) for name, path in files.items()}
-        result = _finite(data() | paths | {"warnings": warned})
+        result = _finite(data | paths | {"warnings": warned})
         with to_stdout():
             print(json.dumps(result, indent=2, allow_nan=False))
         return
@@ -126,7 +125,7 @@ def show(
         for name, path in files.items()
         if path is not None
     ]
-    for part in [*words(), *written_files]:
+    for part in [*words, *written_files]:
         if isinstance(part, TextTable):
             lines = part.lines(console.width if console else WIDTH)
         else:
