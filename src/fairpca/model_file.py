@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +141,7 @@ SCHEMA = {
         "total_loss": FINITE,
     },
     "certificate": {
-        **{field.name: NUMBER for field in fields(Certificate)},
+        **{one.name: NUMBER for one in fields(Certificate)},
         "status": word(*_STATUSES),
         "goal": word(*FINDINGS),
         "measure": word(*BY_NOUN),
@@ -211,7 +211,7 @@ class FairModel:
     """
 
     fair_pca: FairPCA
-    preparation: Preparation | None
+    preparation: Preparation | None = field(repr=False)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -294,8 +294,45 @@ def save_model(
     --------
     See `load_model`.
     """
-    write_model(fitted, path, preparation)
+    if not isinstance(fitted, FairPCA):
+        raise TypeError(
+            f"Only a FairPCA can be saved, not a {type(fitted).__name__}: of a pipeline, save the "
+            "step that is one, and keep the others, or save all of it with joblib.dump."
+        )
+    check_is_fitted(fitted)
+    if isinstance(fitted.criterion, Criterion) and type(fitted.criterion) not in _CRITERIA.values():
+        raise ValueError(
+            f"A model file cannot keep the criterion {type(fitted.criterion).__name__}, which is "
+            "not one of fairpca: save the estimator with joblib.dump instead."
+        )
+    names = getattr(fitted, "feature_names_in_", None)
+    if preparation is None and names is not None and len(set(names)) == len(names):
+        # What made the groups may be in a table, as for the estimator itself.
+        ignored = tuple(name for name in fitted.sensitive_names_ if name not in names)
+        preparation = replace(Preparation.of_numbers(names), ignored=ignored)
+    if preparation is not None and len(preparation.means) != fitted.n_features_in_:
+        raise ValueError(
+            f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
+            f"on {fitted.n_features_in_}."
+        )
+    # With the variance of a group of one row, its own subspace gives that row away.
+    many = bool((fitted.group_table_.count >= MIN_ROWS).all())
+    parameters: dict[str, Any] = {}
+    for name, value in fitted.get_params(deep=False).items():
+        with suppress(TypeError):
+            parameters[name] = _kept(value)
     table = fitted.group_table_
+    source = {
+        **{name: getattr(fitted, f"{name}_") for name in _ATTRIBUTES},
+        "feature_names": names if names is None else names.tolist(),
+        "parameters": parameters,
+        "groups": table,
+        "solution": fitted.solution_,
+        "certificate": fitted.certificate_,
+        "baselines": fitted.baselines_ if many else None,
+        "preparation": preparation,
+    }
+    _FILE.write(path, source)
     groups = [label_text(label, table.group_names) for label in table.labels]
     warn_of_small_groups("model file", groups, table.count)
 
@@ -385,46 +422,3 @@ def _restored(found: dict[str, Any]) -> FairModel:
         require(made == d, f"its columns become {made}, and its components are of {d}")
     str(certificate)  # whose parts must make sentences
     return FairModel(fair, preparation)
-
-
-def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | None = None) -> None:
-    """`save_model` without its warning, for callers that have said it in their own words."""
-    if not isinstance(fitted, FairPCA):
-        raise TypeError(
-            f"Only a FairPCA can be saved, not a {type(fitted).__name__}: of a pipeline, save the "
-            "step that is one, and keep the others, or save all of it with joblib.dump."
-        )
-    check_is_fitted(fitted)
-    if isinstance(fitted.criterion, Criterion) and type(fitted.criterion) not in _CRITERIA.values():
-        raise ValueError(
-            f"A model file cannot keep the criterion {type(fitted.criterion).__name__}, which is "
-            "not one of fairpca: save the estimator with joblib.dump instead."
-        )
-    names = getattr(fitted, "feature_names_in_", None)
-    if preparation is None and names is not None and len(set(names)) == len(names):
-        # What made the groups may be in a table, as for the estimator itself.
-        ignored = tuple(name for name in fitted.sensitive_names_ if name not in names)
-        preparation = replace(Preparation.of_numbers(names), ignored=ignored)
-    if preparation is not None and len(preparation.means) != fitted.n_features_in_:
-        raise ValueError(
-            f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
-            f"on {fitted.n_features_in_}."
-        )
-    # With the variance of a group of one row, its own subspace gives that row away.
-    many = bool((fitted.group_table_.count >= MIN_ROWS).all())
-    parameters: dict[str, Any] = {}
-    for name, value in fitted.get_params(deep=False).items():
-        with suppress(TypeError):
-            parameters[name] = _kept(value)
-    table = fitted.group_table_
-    source = {
-        **{name: getattr(fitted, f"{name}_") for name in _ATTRIBUTES},
-        "feature_names": names if names is None else names.tolist(),
-        "parameters": parameters,
-        "groups": table,
-        "solution": fitted.solution_,
-        "certificate": fitted.certificate_,
-        "baselines": fitted.baselines_ if many else None,
-        "preparation": preparation,
-    }
-    _FILE.write(path, source)

@@ -514,11 +514,13 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     frame.loc[1:, "sex"] = "f"
     frame.to_csv("bad.csv", index=False)
     written = ["--model", "m.fairpca", "--small-groups", "keep"]
-    for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, *written]):
+    # Of the fit, and of the file that is written.
+    for arguments, n in ((["front", BAD, *ON[:3], "0.5"], 1), (["fit", BAD, *ON, *written], 2)):
         assert main(arguments) == 0
         shown = capsys.readouterr()
-        assert shown.err.count("'only one' (1 row)") == 1
-        assert shown.err.count("\n") == 1
+        assert shown.err.count("Too few rows to be judged: 'only one' (1 row)") == 1
+        assert shown.err.count("before you share it") == n - 1
+        assert shown.err.count("\n") == n
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys):

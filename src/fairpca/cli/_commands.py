@@ -13,6 +13,7 @@ import typer
 
 from fairpca.choices import BASELINES
 from fairpca.cli._options import (
+    DIMENSION,
     DIMENSION_TEXT,
     OF_ONE_SUBSPACE,
     Dimension,
@@ -24,7 +25,6 @@ from fairpca.cli._options import (
     TableOptions,
     changed,
     option,
-    parse_dimension,
     with_options,
 )
 from fairpca.cli._terminal import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class AuditOptions(ResultOptions):
     """What is audited, and what it is compared with."""
 
-    n_components: str | None = option(None, DIMENSION_TEXT, metavar="5|0.9")
+    n_components: float | None = option(None, DIMENSION_TEXT, **DIMENSION)
     model: Path | None = option(
         None,
         "Audit this model instead of ordinary PCA; it also says how columns are prepared, and "
@@ -77,7 +77,7 @@ class AuditOptions(ResultOptions):
             )
 
 
-@with_options(asked=AuditOptions, how=TableOptions, choices=FitOptions, without={"force"})
+@with_options(without={"force"})
 def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOptions) -> None:
     """Show who pays for ordinary PCA, and what a fair subspace would cost; or audit a model.
 
@@ -96,9 +96,8 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
     if asked.model is None:
         if not how.sensitive or asked.n_components is None:
             raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
-        dimension = parse_dimension(asked.n_components)
-        prepared = _prepared.prepare_table(table, how, dimension, folds=choices.folds)
-        fair = _fitting.fit_fair(prepared, dimension, choices)
+        prepared = _prepared.prepare_table(table, how, asked.n_components, folds=choices.folds)
+        fair = _fitting.fit_fair(prepared, asked.n_components, choices)
         data: dict[str, Any] = {"model": None, **_findings.as_data(prepared, fair)}
         words = [*_findings.shown(fair.group_table_), *_findings.of_subspace(prepared, fair)]
     else:
@@ -125,9 +124,6 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
 
 
 @with_options(
-    how=TableOptions,
-    choices=FitOptions,
-    printed=ResultOptions,
     required={"sensitive"},
     without={*OF_ONE_SUBSPACE, "gap", "time_limit", "unknown_categories", "force"},
 )
@@ -159,9 +155,6 @@ def compare(
 
 
 @with_options(
-    files=OutputOptions,
-    how=TableOptions,
-    choices=FitOptions,
     required={"sensitive"},
     without={"unknown_categories"},
 )
@@ -188,17 +181,16 @@ def fit(
     """
     from fairpca.cli import _findings, _fitting, _prepared
 
-    dimension = parse_dimension(n_components)
     files.check(table)
     prepared = _prepared.prepare_table(
         table,
         how,
-        dimension,
+        n_components,
         carry=files.carry,
         folds=choices.folds,
         keeps="" if files.model is None else "model",
     )
-    fair = _fitting.fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
+    fair = _fitting.fit_fair(prepared, n_components, choices).set_params(whiten=files.whiten)
     _findings.write(prepared, fair, files)
     data = _findings.as_data(prepared, fair)
     words = [*_findings.shown(fair.group_table_), *_findings.of_subspace(prepared, fair)]
@@ -226,10 +218,6 @@ class PointOptions:
 
 
 @with_options(
-    wanted=PointOptions,
-    files=OutputOptions,
-    how=TableOptions,
-    choices=FrontOptions,
     required={"sensitive"},
     without={*OF_ONE_SUBSPACE, "unknown_categories"},
 )
@@ -254,10 +242,10 @@ def front(
     """
     from fairpca.cli import _findings, _fitting, _prepared
 
-    dimension, keeps = parse_dimension(n_components), "" if files.model is None else "model"
+    keeps = "" if files.model is None else "model"
     files.check(table)
-    prepared = _prepared.prepare_table(table, how, dimension, carry=files.carry, keeps=keeps)
-    found = _fitting.find_front(prepared, dimension, wanted.points, choices)
+    prepared = _prepared.prepare_table(table, how, n_components, carry=files.carry, keeps=keeps)
+    found = _fitting.find_front(prepared, n_components, wanted.points, choices)
     point = _chosen(found, wanted, needed=bool(keeps) or files.output is not None)
     words, chosen = _findings.shown(found)[:-1], None
     if point is not None:
@@ -303,9 +291,6 @@ class PageOptions(ResultOptions):
 
 
 @with_options(
-    page=PageOptions,
-    how=TableOptions,
-    choices=FrontOptions,
     required={"sensitive", "report"},
     without={*OF_ONE_SUBSPACE, "unknown_categories", "stream"},
 )
@@ -330,13 +315,12 @@ def report(
     from fairpca.cli import _findings, _fitting, _prepared
     from fairpca.report import import_jinja2
 
-    dimension = parse_dimension(n_components)
     check_destination(page.report, REPORT, table, force=page.force)
     with refusing():
         import_jinja2()
-    prepared = _prepared.prepare_table(table, how, dimension, keeps="report")
+    prepared = _prepared.prepare_table(table, how, n_components, keeps="report")
     shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
-    made = _fitting.report_on(prepared, dimension, choices, table, context.obj, **shown)
+    made = _fitting.report_on(prepared, n_components, choices, table, context.obj, **shown)
     with stage(f"writing {page.report.name}"):
         made.write_html(page.report)
     fair = made.front.estimator(-1)
@@ -360,7 +344,7 @@ _OF_TRANSFORM = (
 )
 
 
-@with_options(files=OutputOptions, how=TableOptions, only=_OF_TRANSFORM, required={"output"})
+@with_options(only=_OF_TRANSFORM, required={"output"})
 def transform(
     table: Table,
     how: TableOptions,

@@ -10,7 +10,7 @@ from fairpca.cli._options import OutputOptions, ResultOptions
 from fairpca.cli._prepared import PreparedTable, reduce_table
 from fairpca.cli._terminal import in_options, show
 from fairpca.inspection.pareto_front import shown_measures
-from fairpca.model_file import write_model
+from fairpca.model_file import save_model
 from fairpca.tables.columns import quoted
 from fairpca.text import MOST_NAMES, TextTable
 
@@ -20,7 +20,7 @@ def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
     if files.output is not None:
         reduce_table(prepared, fair, files.carry, files.output)
     if files.model is not None:
-        write_model(fair, files.model, prepared.preparation)
+        save_model(fair, files.model, preparation=prepared.preparation)
 
 
 def show_result(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -43,11 +43,28 @@ Table = Annotated[
         "dates, keys of the rows and numbers with a slip, are refused with what to do about them.",
     ),
 ]
+
+
+def parse_dimension(text: str) -> int | float:
+    """A number of columns, or a share."""
+    try:
+        value = int(text) if text.strip().isdecimal() else float(text)
+    except ValueError:
+        value = 0.0
+    if not (value >= 1 if isinstance(value, int) else 0.0 < value < 1.0):
+        raise BadInputError(
+            "--n-components must be a whole number of at least 1 such as 5, or a share between 0 "
+            f"and 1 such as 0.9, got {text!r}."
+        )
+    return value
+
+
 DIMENSION_TEXT = (
     "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
     "that share of its variance."
 )
-Dimension = Annotated[str, typer.Option("--n-components", metavar="5|0.9", help=DIMENSION_TEXT)]
+DIMENSION: dict[str, Any] = {"metavar": "5|0.9", "parser": parse_dimension}
+Dimension = Annotated[float, typer.Option("--n-components", help=DIMENSION_TEXT, **DIMENSION)]
 
 
 @dataclass(frozen=True)
@@ -183,20 +200,6 @@ class FrontOptions(FitOptions):
         "difference between two groups (equal).",
         FRONTS,
     )
-
-
-def parse_dimension(text: str) -> int | float:
-    """A number of columns, or a share."""
-    try:
-        value = int(text) if text.strip().isdecimal() else float(text)
-    except ValueError:
-        value = 0.0
-    if not (value >= 1 if isinstance(value, int) else 0.0 < value < 1.0):
-        raise BadInputError(
-            "--n-components must be a whole number of at least 1 such as 5, or a share between 0 "
-            f"and 1 such as 0.9, got {text!r}."
-        )
-    return value
 
 
 @dataclass(frozen=True)
@@ -364,12 +367,17 @@ def with_options(
     only: Collection[str] = (),
     without: Collection[str] = (),
     required: Collection[str] = (),
-    **kinds: type[Any],
 ) -> Callable[[Command], Command]:
-    """Give a command the options that are fields of `kinds`, and it these."""
+    """Give a command that takes dataclasses options that are their fields.
+
+    Of all fields these are `only` some, or those `without` some.
+    """
 
     def decorate(command: Command) -> Command:
-        own = dict(signature(command, eval_str=True).parameters)
+        own = signature(command, eval_str=True).parameters
+        kinds = {
+            name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)
+        }
         parameters = [parameter for name, parameter in own.items() if name not in kinds]
         taken: dict[str, list[str]] = {}
         for name, kind in kinds.items():

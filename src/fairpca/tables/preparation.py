@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -251,8 +251,8 @@ class Preparation:
     """
 
     columns: tuple[InputColumn, ...]
-    means: Array
-    scales: Array
+    means: Array = field(repr=False)
+    scales: Array = field(repr=False)
     ignored: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
 

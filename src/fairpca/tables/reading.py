@@ -43,16 +43,8 @@ from fairpca.tables.columns import (
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 """What separates cells in files that people have."""
 
-_OTHER_FILES = {
-    b"PK\x03\x04": "a spreadsheet or a zip archive",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"%PDF": "a PDF file",
-    b"SQLite": "a database",
-    b"\x1f\x8b": "a file compressed by gzip",
-}
-"""How files begin that are no text."""
+_NO_TEXT = (b"PK\x03\x04", b"PAR1", b"ARROW1", b"%PDF", b"\x1f\x8b")
+"""How spreadsheets and other files begin that may have no NUL near."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _ZEROS = re.compile(r"\s*0\d")
@@ -292,12 +284,6 @@ class CsvFile:
         """The first text of a file, which is refused if that shows it to be something else."""
         with (gzip.open if self._packed else open)(self._path, "rb") as handle:
             head = cast(BinaryIO, handle).read(_HEAD)
-        for magic, what in _OTHER_FILES.items():
-            if head.startswith(magic):
-                problem = f"It is {what}, not the text that its suffix says"
-                is_sheet = "spreadsheet" in what
-                remedy = "save it as CSV (UTF-8)" if is_sheet else "give it the right suffix"
-                raise TableError(problem, remedy)
         is_utf16 = head.startswith(_UTF16)
         if self._rules.encoding == "utf-8" and (is_utf16 or head.count(b"\0") > len(head) // 4):
             kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
@@ -305,6 +291,11 @@ class CsvFile:
                 "It is not in UTF-8, but seems to be in UTF-16",
                 "save it in UTF-8, or say so",
                 encoding=kind,
+            )
+        if self._rules.encoding == "utf-8" and (b"\0" in head or head.startswith(_NO_TEXT)):
+            raise TableError(
+                "It is no text, but seems to be a spreadsheet or another file with a wrong suffix",
+                "save it as CSV (UTF-8), or give it the right suffix",
             )
         text = head.decode(self._rules.encoding, "replace")
         if not self._rules.sep:

@@ -174,31 +174,24 @@ def _small(
     counts: Counter[Label], names: Sequence[str], min_rows: int, groups: str
 ) -> tuple[dict[str, int], dict[Label, Label]]:
     """The small groups with their rows, and what each label of their rows becomes."""
-    if groups != "marginals":
-        small = {label: n for label, n in counts.items() if n < min_rows}
-        named = {group_name(_shown(label), names): n for label, n in small.items()}
-        return named, {label: (POOLED,) * len(label) for label in small}
-    few: list[dict[Hashable, int]] = []
-    for j in range(len(names)):
-        margin: Counter[Hashable] = Counter()
-        for label, count in counts.items():
-            margin[label[j]] += count
-        few.append({part: n for part, n in margin.items() if n < min_rows})
-    pooled = {
-        label: tuple(POOLED if part in f else part for part, f in zip(label, few, strict=True))
-        for label in counts
-    }
-    named = {
-        f"{name}={MISSING if part is None else part}": n
-        for name, f in zip(names, few, strict=True)
-        for part, n in f.items()
-    }
-    return named, {label: new for label, new in pooled.items() if new != label}
-
-
-def _shown(label: Label) -> Hashable:
-    named = tuple(MISSING if part is None else part for part in label)
-    return named if len(named) > 1 else named[0]
+    width, small = len(names), dict[str, int]()
+    new = {label: list(label) for label in counts}
+    # What makes a group: each column by itself, or all of them.
+    for part in (
+        map(slice, range(width), range(1, width + 1)) if groups == "marginals" else [slice(None)]
+    ):
+        margin: Counter[Label] = Counter()
+        for label, n in counts.items():
+            margin[label[part]] += n
+        for label in counts:
+            if margin[label[part]] < min_rows:
+                new[label][part] = [POOLED] * len(label[part])
+        for key, n in margin.items():
+            if n < min_rows:
+                shown = tuple(MISSING if value is None else value for value in key)
+                small[group_name(shown if width > 1 else shown[0], names[part])] = n
+    changes = {label: tuple(changed) for label, changed in new.items()}
+    return small, {label: changed for label, changed in changes.items() if changed != label}
 
 
 def _labels(batch: Any, names: Sequence[str]) -> tuple[list[Label], Any]:
