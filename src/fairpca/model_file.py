@@ -42,6 +42,7 @@ from fairpca.files.archive import (
     label_as_data,
     label_from_data,
     labels,
+    quoted,
     require,
     taking_for_damage,
     word,
@@ -129,6 +130,7 @@ SCHEMA = {
         "pca_is_best": FLAG,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
         "variance": Values("k", 0.0),
+        "weight": Optional(Values("k", POSITIVE)),
         "held_out": Optional(
             dict.fromkeys(("pca_loss", "loss", "own_loss", "weight"), Values("k"))
         ),
@@ -417,6 +419,11 @@ def _restored(found: dict[str, Any]) -> FairModel:
         kept = found["preparation"]
         checked_texts([column["name"] for column in kept["columns"]], "columns")
         columns = tuple(InputColumn(**column) for column in kept.pop("columns"))
+        for column in columns:
+            texts, pool, fill = column.categories, column.pool, column.fill
+            require(not pool or texts[-1:] == (pool,), f"its pool {quoted(pool)} is not last")
+            known = fill is None or (fill in texts if texts else not isinstance(fill, str))
+            require(known, f"{quoted(fill)} is none of the values of its columns")
         preparation = Preparation(columns, **kept)
         made, d = len(preparation.feature_names), fair.n_features_in_
         require(made == d, f"its columns become {made}, and its components are of {d}")

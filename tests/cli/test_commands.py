@@ -524,7 +524,7 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys):
-    _terminal.show(True, {"a": [np.inf, 1.0], "b": (float("nan"),)}, [])
+    _terminal.show(True, lambda: {"a": [np.inf, 1.0], "b": (float("nan"),)}, [])
     found = json.loads(capsys.readouterr().out)
     assert (found["a"], found["b"]) == ([None, 1.0], [None])
 

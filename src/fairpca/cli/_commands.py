@@ -6,6 +6,7 @@ A new one is a function here, and a name in `COMMANDS`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,8 +99,7 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
             raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
         prepared = _prepared.prepare_table(table, how, asked.n_components, folds=choices.folds)
         fair = _fitting.fit_fair(prepared, asked.n_components, choices)
-        data: dict[str, Any] = {"model": None, **_findings.as_data(prepared, fair)}
-        words = [*_findings.shown(fair.group_table_), *_findings.of_subspace(prepared, fair)]
+        audited, words = None, _findings.of_fit(fair)
     else:
         if changed(choices):
             raise BadInputError(
@@ -118,9 +118,17 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
         prepared = _prepared.prepare_with_model(table, preparation, how)
         chosen = {"baseline": asked.baseline, "n_resamples": asked.resamples}
         audited = _fitting.audit_prepared(prepared, loaded.reduction, **chosen)
-        data = {"model": _findings.model_as_data(prepared, audited)}
-        words = _findings.of_model(prepared, audited)
-    _findings.show_result("audit", prepared, asked, data, words)
+        fair, words = None, _findings.of_model(audited)
+    _findings.show_result(
+        "audit",
+        prepared,
+        asked,
+        lambda: {
+            "model": None if audited is None else _findings.model_as_data(audited),
+            **({} if fair is None else _findings.as_data(fair)),
+        },
+        words,
+    )
 
 
 @with_options(
@@ -150,7 +158,7 @@ def compare(
 
     prepared = _prepared.prepare_table(table, how, n_components, folds="all")
     found = _fitting.compare_methods(prepared, n_components, choices)
-    data, words = _findings.comparison_as_data(found), _findings.shown(found)
+    data, words = partial(_findings.comparison_as_data, found), _findings.shown(found)
     _findings.show_result("compare", prepared, printed, data, words[:-1])
 
 
@@ -192,8 +200,7 @@ def fit(
     )
     fair = _fitting.fit_fair(prepared, n_components, choices).set_params(whiten=files.whiten)
     _findings.write(prepared, fair, files)
-    data = _findings.as_data(prepared, fair)
-    words = [*_findings.shown(fair.group_table_), *_findings.of_subspace(prepared, fair)]
+    data, words = partial(_findings.as_data, fair), _findings.of_fit(fair)
     written = {"model": files.model, "output": files.output}
     _findings.show_result("fit", prepared, files, data, words, **written)
 
@@ -247,20 +254,23 @@ def front(
     prepared = _prepared.prepare_table(table, how, n_components, carry=files.carry, keeps=keeps)
     found = _fitting.find_front(prepared, n_components, wanted.points, choices)
     point = _chosen(found, wanted, needed=bool(keeps) or files.output is not None)
-    words, chosen = _findings.shown(found)[:-1], None
+    words, fair = _findings.shown(found)[:-1], None
     if point is not None:
         fair = found.estimator(point).set_params(whiten=files.whiten)
         _findings.write(prepared, fair, files)
         fairest = point == len(found) - 1
-        chosen = {"point": point, **_findings.as_data(prepared, fair)}
         words += [
             Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
             *_findings.shown(fair.group_table_),
-            _findings.cost(prepared, fair),
+            _findings.cost(fair),
             # The certificate of the fairest stands below the front already.
             *([] if fairest else _findings.proof(fair)),
         ]
-    data = {**_findings.front_as_data(found), "chosen": chosen}
+
+    def data() -> dict[str, Any]:
+        chosen = None if fair is None else {"point": point, **_findings.as_data(fair)}
+        return {**_findings.front_as_data(found), "chosen": chosen}
+
     written = {"model": files.model, "output": files.output}
     _findings.show_result("front", prepared, files, data, words, **written)
 
@@ -334,7 +344,10 @@ def report(
     sentences = [each.translate(marks) for each in made.sentences()]
     sentences = [each for each in sentences if each not in shown_table]
     words = [*shown_table, *sentences, *(_findings.proof(fair) if has_others else [])]
-    data = {**_findings.as_data(prepared, fair), "summary": made.summary}
+
+    def data() -> dict[str, Any]:
+        return {**_findings.as_data(fair), "summary": made.summary}
+
     _findings.show_result("report", prepared, page, data, words, report=page.report)
 
 
@@ -372,7 +385,7 @@ def transform(
     r = fitted.fair_pca.n_components_
     data = {"rows": n_rows, "n_components": r, "model": str(model)}
     words = [f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}."]
-    _findings.show_result("transform", opened, files, data, words, output=files.output)
+    _findings.show_result("transform", opened, files, lambda: data, words, output=files.output)
 
 
 COMMANDS = (audit, compare, fit, front, report, transform)

@@ -1,11 +1,14 @@
 """What was found, in words and as data, and the files in which it is written."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
+from fairpca._linalg.types import Array
 from fairpca.cli._options import OutputOptions, ResultOptions
 from fairpca.cli._prepared import PreparedTable, reduce_table
 from fairpca.cli._terminal import in_options, show
@@ -27,13 +30,16 @@ def show_result(
     command: str,
     prepared: PreparedTable,
     options: ResultOptions,
-    data: dict[str, Any],
+    data: Callable[[], dict[str, Any]],
     words: Sequence[TextTable | str],
     **files: Path | None,
 ) -> None:
     """Print what a command has found, as data or in words, and the files that it has written."""
-    data = {"command": command, **table_as_data(prepared), **data}
-    show(options.json, data, [columns_sentence(prepared), *words], **files)
+
+    def all_data() -> dict[str, Any]:
+        return {"command": command, **table_as_data(prepared), **data()}
+
+    show(options.json, all_data, [columns_sentence(prepared), *words], **files)
 
 
 def columns_sentence(prepared: PreparedTable) -> str:
@@ -69,14 +75,14 @@ def shown(result: Any) -> list[TextTable | str]:
     return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
-def of_subspace(prepared: PreparedTable, fair: FairPCA) -> list[str]:
-    """What the fair subspace costs, and how good it is.
+def of_fit(fair: FairPCA) -> list[TextTable | str]:
+    """What each group loses, what the fair subspace costs, and how good it is.
 
     That every group is worse off than with ordinary PCA, where it is so, comes first.
     """
     said = proof(fair)
     n = int(fair.certificate_.all_worse_off and len(said) > 1)
-    return [*said[:n], cost(prepared, fair), *said[n:]]
+    return [*shown(fair.group_table_), *said[:n], cost(fair), *said[n:]]
 
 
 def proof(fair: FairPCA) -> list[str]:
@@ -84,15 +90,15 @@ def proof(fair: FairPCA) -> list[str]:
     return [in_options(sentence) for sentence in fair.certificate_.sentences()]
 
 
-def cost(prepared: PreparedTable, fair: FairPCA) -> str:
+def cost(fair: FairPCA) -> str:
     """What the fair subspace costs in total."""
-    compared = _compared(prepared, fair.group_table_, fair.solution_.total_loss)
+    compared = _compared(fair.group_table_, fair.solution_.total_loss)
     return f"The fair subspace, of dimension {fair.n_components_}, has a total loss of {compared}."
 
 
-def of_model(prepared: PreparedTable, audited: GroupTable) -> list[TextTable | str]:
+def of_model(audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
-    compared = _compared(prepared, audited, prepared.total(audited, audited.loss))
+    compared = _compared(audited, total(audited, audited.loss))
     rows = " of the training rows" if audited.baseline == "training" else ""
     return [
         *shown(audited),
@@ -100,8 +106,13 @@ def of_model(prepared: PreparedTable, audited: GroupTable) -> list[TextTable | s
     ]
 
 
-def _compared(prepared: PreparedTable, table: GroupTable, loss: float) -> str:
-    ordinary = prepared.total(table, table.pca_loss)
+def total(table: GroupTable, losses: Array) -> float:
+    """The mean loss of all rows, from the groups' mean losses."""
+    return float(np.average(losses, weights=table.weight))
+
+
+def _compared(table: GroupTable, loss: float) -> str:
+    ordinary = total(table, table.pca_loss)
     change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
     word = "more" if change >= 0.0 else "less"
     return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
@@ -120,11 +131,11 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
     }
 
 
-def as_data(prepared: PreparedTable, fair: FairPCA) -> dict[str, Any]:
+def as_data(fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
     return {
         "n_components": fair.n_components_,
-        "pca_total_loss": prepared.total(fair.group_table_, fair.group_table_.pca_loss),
+        "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
         "explained_variance_ratio": fair.explained_variance_ratio_,
         "groups": columns_as_data(fair.group_table_.to_dict()),
@@ -147,10 +158,10 @@ def comparison_as_data(found: Comparison) -> dict[str, Any]:
     }
 
 
-def model_as_data(prepared: PreparedTable, audited: GroupTable) -> dict[str, Any]:
+def model_as_data(audited: GroupTable) -> dict[str, Any]:
     """An audited model as plain data, for JSON."""
     return {
-        "total_loss": prepared.total(audited, audited.loss),
+        "total_loss": total(audited, audited.loss),
         "baseline": audited.baseline,
         "groups": columns_as_data(audited.to_dict()),
         "difference_interval": audited.difference_interval,

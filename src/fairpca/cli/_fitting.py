@@ -35,15 +35,12 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
         refusing(),
         warnings.catch_warnings(record=True, action="always") as caught,
     ):
-        limits = {"gap", "time_limit"} & {*changed(options)}
         fair = FairPCA(
             n_components,
             missing_labels=prepared.options.missing_labels,
             groups=prepared.options.grouping,
             criterion=options.make_criterion(),
-            solver=ExactSolver(gap=options.gap, time_limit=options.time_limit)
-            if limits
-            else "exact",
+            solver=ExactSolver(gap=options.gap, time_limit=options.time_limit),
         )
 
         def tell(
@@ -157,7 +154,6 @@ def report_on(
             progress=progress,
             **shown,
         )
-    prepared.weigh(made.front.problem.moments)
     # The words "{point}" are the report's, for the number of the point.
     return replace(
         made,

@@ -375,7 +375,7 @@ def with_options(
 
     def decorate(command: Command) -> Command:
         own = signature(command, eval_str=True).parameters
-        kinds = {
+        kinds: dict[str, Any] = {
             name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)
         }
         parameters = [parameter for name, parameter in own.items() if name not in kinds]

@@ -2,7 +2,7 @@
 
 import codecs
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow
 
-from fairpca import FairPCA, GroupMoments, GroupTable
+from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
 from fairpca.choices import READABLE
 from fairpca.cli._options import TableOptions
+from fairpca.cli._small_groups import Regrouping, regroup
 from fairpca.cli._terminal import (
     BadInputError,
     check_suffix,
@@ -51,7 +52,6 @@ from fairpca.tables.preparation import (
     notes_on,
 )
 from fairpca.tables.reading import CsvRules, OtherTypeError, Table
-from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
 Result = TypeVar("Result")
@@ -63,8 +63,7 @@ class PreparedTable:
 
     A table in memory has `rows`, `groups` and `weights`, as `prepare_data` takes them; of one that
     is read in batches there are the `moments`; and of one that has not been read there is nothing
-    yet. `weight_of` has the weights of the groups that were asked for; `added` are the options that
-    `--auto` has added, and `problems` why.
+    yet. `added` are the options that `--auto` has added, and `problems` why.
     """
 
     table: Table
@@ -79,7 +78,6 @@ class PreparedTable:
     regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    weight_of: dict[Hashable, float] = field(default_factory=dict)
     added: str = ""
     problems: Sequence[str] = ()
 
@@ -93,31 +91,17 @@ class PreparedTable:
         return self.preparation.outcomes(self.tally, {**notes, **self.notes})
 
     def grouped_data(self, *, reduce_wide: bool = False) -> GroupedData:
-        """The table by combinations of its sensitive columns; `reduce_wide` as for `prepare_data`.
-
-        The weights of the groups that were asked for are taken in.
-        """
+        """The table by combinations of its sensitive columns, as `prepare_data` has it."""
         if self.moments is not None:
-            found = GroupedData.from_moments(self.moments)
-        else:
-            found = prepare_data(
-                self.rows,
-                self.groups,
-                self.weights,
-                missing_labels=self.options.missing_labels,
-                reduce_wide=reduce_wide,
-                folds=self.folds,
-            )
-        self.weigh(found.grouped(self.options.grouping).moments)
-        return found
-
-    def weigh(self, moments: GroupMoments) -> None:
-        """Take in the weights of groups."""
-        self.weight_of.update(zip(moments.labels, moments.weight.tolist(), strict=True))
-
-    def total(self, table: GroupTable, losses: Array) -> float:
-        """The mean loss of all rows, from the groups' mean losses."""
-        return float(np.average(losses, weights=[self.weight_of[label] for label in table.labels]))
+            return GroupedData.from_moments(self.moments)
+        return prepare_data(
+            self.rows,
+            self.groups,
+            self.weights,
+            missing_labels=self.options.missing_labels,
+            reduce_wide=reduce_wide,
+            folds=self.folds,
+        )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows.
@@ -169,7 +153,7 @@ def prepare_table(
         errors: list[TableError] = []
         regrouping = Regrouping(())
         with collecting(errors):
-            regrouping = _regrouped(table, tried, "error" if keeps else "keep")
+            regrouping = regroup(table, tried, "error" if keeps else "keep")
         wrong, errors = errors, []
         with collecting(errors):
             for batch in _batches(table, "learning the columns", learner.used):
@@ -211,7 +195,7 @@ def prepare_with_model(
         found = PreparedTable(table, model, tried)
         if not read:
             return found
-        return _gathered(replace(found, regrouping=_regrouped(table, tried, "keep")))
+        return _gathered(replace(found, regrouping=regroup(table, tried, "keep")))
 
     text = {*model.sensitive} - {*needed}
     return _settled(path, options, prepared, text=text, as_text=model.text_columns)
@@ -253,6 +237,8 @@ def _settled(
         raise refusal(errors)
     for warning in caught:
         show_warning(warning.message, warning.category)
+    if not errors:
+        return prepared
     problems = [*dict.fromkeys(getattr(each, "problem", str(each)) for each in errors)]
     return replace(prepared, added=typed_options(fixes(errors)), problems=problems)
 
@@ -278,17 +264,6 @@ def _opened(
         as_text={*as_text, *options.as_text},
         in_memory=True if whole else False if options.stream else None,
         rules=CsvRules(options.sep, options.decimal, encoding, missing),
-    )
-
-
-def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
-    return regroup(
-        table,
-        options.sensitive,
-        missing_labels=options.missing_labels,
-        small_groups=options.small_groups or default,
-        min_rows=options.min_rows,
-        groups=options.grouping,
     )
 
 

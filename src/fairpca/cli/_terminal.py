@@ -108,14 +108,14 @@ def to_stdout() -> Iterator[None]:
 
 def show(
     as_json: bool,
-    data: dict[str, Any],
+    data: Callable[[], dict[str, Any]],
     words: Iterable[TextTable | str],
     **files: Path | None,
 ) -> None:
     """Print a result, as JSON in ASCII or in words, and the files that were written."""
     if as_json:
         paths = {name: None if path is None else str(path) for name, path in files.items()}
-        result = _finite(data | paths | {"warnings": warned})
+        result = _finite(data() | paths | {"warnings": warned})
         with to_stdout():
             print(json.dumps(result, indent=2, allow_nan=False))
         return

@@ -190,7 +190,7 @@ class ColumnSummary:
 
     def see(self, source: Any) -> None:
         """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
-        n_before = self.n_present
+        n_before = self.n_rows - self.n_missing
         self.n_rows += len(source)
         encoded = encoded_text(source, self.name)
         if encoded is not None:
@@ -237,11 +237,6 @@ class ColumnSummary:
             if len(self.texts) > MOST_KEPT:  # those of a column that names each row may not fit
                 self.texts = None
 
-    @property
-    def n_present(self) -> int:
-        """How many values there are."""
-        return self.n_rows - self.n_missing
-
     def note_on_numbers(self) -> list[str]:
         """What a person should know of numbers that are all the same, or as long as codes are."""
         if self.low == self.high:
@@ -256,16 +251,16 @@ class ColumnSummary:
 
     def refusal(self) -> TableError | None:
         """What is said of the column if it cannot be meant as it is."""
-        name, rules = self.name, self.rules
+        name, rules, n_present = self.name, self.rules, self.n_rows - self.n_missing
         as_text, as_number = name in rules.as_text, name in rules.as_number
         if _UNNAMED.fullmatch(name) and not as_text and not as_number:
             has = "has no name in the file, as an index that was written into it has"
             return self._refused(has, "name it, or leave it out")
-        if self.n_present == 0:
+        if n_present == 0:
             return self._refused("has no value at all", "leave it out")
         if self.is_text:
             return self._text_refusal(as_text, as_number)
-        if self.n_missing and rules.impute and self.n_present < rules.min_rows:
+        if self.n_missing and rules.impute and n_present < rules.min_rows:
             has = f"has fewer than {rules.min_rows} numbers, too few to fill in the others"
             return self._refused(has, "leave the column out")
         is_weight, zeros = _WEIGHT.fullmatch(name) is not None, rules.codes.get(name)

@@ -78,18 +78,6 @@ class InputColumn:
     pool: str = ""
     fill: float | str | None = None
 
-    def __post_init__(self) -> None:
-        if self.pool and self.categories[-1:] != (self.pool,):
-            raise ValueError(f"The pool {self.pool!r} is not the last category.")
-        is_value = self.fill in self.categories if self.is_text else not isinstance(self.fill, str)
-        if self.fill is not None and not is_value:
-            raise ValueError(f"{self.fill!r} is none of the column's values.")
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it becomes a 0/1 column for each category."""
-        return bool(self.categories)
-
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the columns that it becomes."""
@@ -97,7 +85,7 @@ class InputColumn:
 
     def values(self, source: Any, tally: Tally, unknown: str) -> Any:
         """The values of a column of a table: numbers with NaN, or known texts with None."""
-        if self.is_text:
+        if self.categories:
             return self._texts(source, tally, unknown)
         found = encoded_text(source, self.name)
         if found is not None:
@@ -289,7 +277,7 @@ class Preparation:
     @property
     def text_columns(self) -> tuple[str, ...]:
         """Names of the columns that are text."""
-        return tuple(column.name for column in self.columns if column.is_text)
+        return tuple(column.name for column in self.columns if column.categories)
 
     @cached_property
     def transformer(self) -> Pipeline:
@@ -301,7 +289,7 @@ class Preparation:
         """
         parts: list[Any] = []
         for (is_text, fills), similar in groupby(
-            self.columns, lambda column: (column.is_text, column.fill is not None)
+            self.columns, lambda column: (bool(column.categories), column.fill is not None)
         ):
             some, steps = [*similar], []
             if fills:
@@ -326,7 +314,7 @@ class Preparation:
         """A data frame of the columns, which are not copied."""
         pandas = import_pandas()
         parts = {
-            column.name: pandas.Series(part, dtype=object) if column.is_text else part
+            column.name: pandas.Series(part, dtype=object) if column.categories else part
             for column, part in zip(self.columns, values, strict=True)
         }
         return pandas.DataFrame(parts, copy=False)
@@ -405,7 +393,7 @@ class Preparation:
             if n_missing:
                 fill = f"{column.fill:.6g}" if isinstance(column.fill, float) else repr(column.fill)
                 said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {fill}")
-            kind, n_columns = "onehot" if column.is_text else "number", len(column.output_names)
+            kind, n_columns = "onehot" if column.categories else "number", len(column.output_names)
             found.append(ColumnOutcome(column.name, kind, n_columns, n_missing, "; ".join(said)))
         for name in self.ignored:
             kind = "sensitive" if name in self.sensitive else "left out"
@@ -482,7 +470,11 @@ class PreparationLearner:
             rounding = variance <= n * eps * variance + (n * mean * eps) ** 2
         scale = np.where(rounding, 1.0, np.sqrt(variance))
         is_binary = [s.is_text or (s.whole and (s.low, s.high) == (0.0, 1.0)) for s in summaries]
-        as_they_are = {"none": True, "numbers": np.array(is_binary)[owners], "all": False}
+        as_they_are: dict[str, Any] = {
+            "none": True,
+            "numbers": np.array(is_binary)[owners],
+            "all": False,
+        }
         stay = as_they_are[rules.standardize]
         mean, scale = np.where(stay, 0.0, mean), np.where(stay, 1.0, scale)
         return Preparation(columns, mean, scale, self._ignored, tuple(rules.sensitive))
@@ -495,7 +487,7 @@ class PreparationLearner:
         is_constant = summary.low == summary.high
         mean = summary.low if is_constant else float(summary.mean)
         variance = 0.0 if is_constant else summary.squares / summary.n_rows
-        fills = self._rules.impute and summary.n_present >= self._rules.min_rows
+        fills = self._rules.impute and summary.n_rows - summary.n_missing >= self._rules.min_rows
         column = InputColumn(summary.name, fill=mean if fills else None)
         return column, np.array([mean]), np.array([variance])
 

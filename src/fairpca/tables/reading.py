@@ -103,18 +103,6 @@ class CsvRules:
     missing: tuple[str, ...] = ()
 
 
-def _renamed(names: list[str]) -> tuple[list[str], list[str]]:
-    """Names that differ, such as "a (2)" for a second "a", and which of them are new."""
-    unique: list[str] = []
-    for name in names:
-        new, count = name, 1
-        while new in unique:
-            count += 1
-            new = f"{name} ({count})"
-        unique.append(new)
-    return unique, [new for new, name in zip(unique, names, strict=True) if new != name]
-
-
 class OtherTypeError(ValueError):
     """A column holds something else than its first rows."""
 
@@ -163,7 +151,14 @@ class CsvFile:
                 ]
                 if rules is None:
                     check_column_names(names)
-                names, self.repeated = _renamed(names)
+                given, names = names, []
+                for name in given:
+                    new, count = name, 1
+                    while new in names:
+                        count += 1
+                        new = f"{name} ({count})"
+                    names.append(new)
+                self.repeated = [n for n, old in zip(names, given, strict=True) if n != old]
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
                 types = [kind if kind in _KNOWN else _TEXT for kind in reader.schema.types]
                 self._names = names if names != reader.schema.names else []
@@ -206,15 +201,14 @@ class CsvFile:
                                 found[i] = pyarrow.compute.if_else(empty, nothing, column)
                     complete = pyarrow.RecordBatch.from_arrays(found, schema=batch.schema)
                     yield complete.select(list(columns)), share
-            if done:
-                self._refuse_open_quote(complete.column(last)[-1].as_py())
+            end = complete.column(last)[-1].as_py() if done else None
+            if isinstance(end, str) and "\n" in end and not self._packed:
+                self._refuse_open_quote(end)
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
 
-    def _refuse_open_quote(self, cell: Any) -> None:
+    def _refuse_open_quote(self, cell: str) -> None:
         """Raise TableError if the last cell of the file goes on to its end for want of a quote."""
-        if self._packed or not isinstance(cell, str) or "\n" not in cell:
-            return
         with open(self._path, "rb") as handle:
             handle.seek(-min(self._size, _HEAD), os.SEEK_END)
             end = handle.read()
@@ -617,9 +611,9 @@ class Table:
                 raise TableError("The text is too much for memory", "read batches", stream=True)
         for batch, share in [(self._kept, 1.0)] if self.in_memory else self._read(wanted):
             for part in [batch] if self.in_memory else cut(batch, width):
-                complete = _complete(part, self.complete)
+                complete = _complete(part, self.complete) if self.complete else part
                 dropped += part.num_rows - complete.num_rows
-                kept = _complete(complete, self.labelled)
+                kept = _complete(complete, self.labelled) if self.labelled else complete
                 unlabelled += complete.num_rows - kept.num_rows
                 rows += kept.num_rows
                 if kept.num_rows:

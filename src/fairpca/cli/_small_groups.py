@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow
 
+from fairpca.cli._options import TableOptions
 from fairpca.groups import MISSING, check_number_of_groups, refuse_measurements
 from fairpca.tables.column_checks import classify_cell
 from fairpca.tables.columns import TableError, encode_labels, refuse
+from fairpca.tables.reading import Table
 from fairpca.text import group_name, in_rows, joined
-
-if TYPE_CHECKING:  # which itself asks for what is here
-    from fairpca.tables.reading import Table
 
 POOLED = "other (small)"
 """What small groups are together."""
@@ -64,35 +63,14 @@ class Regrouping:
         return batch
 
 
-def regroup(
-    table: Table,
-    names: Sequence[str],
-    *,
-    missing_labels: str,
-    small_groups: str,
-    min_rows: int,
-    groups: str,
-) -> Regrouping:
+def regroup(table: Table, asked: TableOptions, default: str) -> Regrouping:
     """Check the labels of a table, and have it leave out rows without one where that is chosen.
 
     Raises TableError for rows without a label, too many numbers as labels, and small groups, unless
-    it was chosen what becomes of these.
-
-    Parameters
-    ----------
-    table : Table
-        Leaves rows out from here on.
-    names : sequence of str
-        The sensitive columns.
-    missing_labels : {"error", "group", "drop"}
-        What becomes of rows without a label.
-    small_groups : {"error", "pool", "keep"}
-        What becomes of groups with fewer than `min_rows` rows.
-    min_rows : int
-        Groups with fewer rows are small.
-    groups : {"intersections", "marginals", "both"}
-        What several columns make groups of.
+    it was chosen what becomes of these; `default` is where nothing was.
     """
+    names, missing_labels, min_rows = asked.sensitive, asked.missing_labels, asked.min_rows
+    small_groups = asked.small_groups or default
     rule = Regrouping(tuple(names))
     table.labelled = rule.names if missing_labels == "drop" else ()
     if not names:
@@ -133,7 +111,7 @@ def regroup(
     small: dict[str, int] = {}
     changes: dict[Label, Label] = {}
     if small_groups != "keep" and counts.total() > 1:  # of a single row other things are said
-        small, changes = _small(counts, rule.names, min_rows, groups)
+        small, changes = _small(counts, rule.names, min_rows, asked.grouping)
     if small:
         named = joined([f"{name!r} ({count:,})" for name, count in small.items()])
         n_rows = sum(counts[label] for label in changes)
