@@ -24,7 +24,10 @@ from moments_of import (
 from moments_of import small_batches as small_batches
 from texts import refused
 
-pytestmark = pytest.mark.usefixtures("small_batches")
+pytestmark = [
+    pytest.mark.usefixtures("small_batches"),
+    pytest.mark.filterwarnings("ignore:Columns without numbers are left out"),
+]
 
 
 def refuse(source, words, error=ValueError, **options):

@@ -162,7 +162,10 @@ class ColumnChoice:
         return cls(named, chosen[0], sample_weight, bool(keep_sensitive))
 
     def columns(self, schema: Any, known: Columns | None = None) -> Columns:
-        """The columns of a table with this schema; those of the first, where they are known."""
+        """The columns of a table with this schema; those of the first, where they are known.
+
+        A warning names those that are left out because they hold no numbers.
+        """
         if known is not None:
             known.check(schema)
             return known
@@ -182,17 +185,15 @@ class ColumnChoice:
                 raise ValueError("The table has no numeric columns besides those for groups.")
         found = Columns(features, self.sensitive, self.weight, self.features is None)
         found.check(schema)
+        known_names = {*found.names, *others}
+        others_left = [n for n in names if n not in known_names and not INDEX.fullmatch(n)]
+        if found.all_numeric and others_left:
+            warn_user(
+                f"Columns without numbers are left out: {listed(others_left, MOST_NAMES)}. Convert "
+                "numbers that are text or dates, and encode categories; or drop the columns, or "
+                "name the features, to leave them out without this warning."
+            )
         return found
-
-
-def warn_of_left_out(names: Sequence[str]) -> None:
-    """Name the columns that are no features because they hold no numbers."""
-    if names:
-        warn_user(
-            f"Columns without numbers are left out: {listed(names, MOST_NAMES)}. Convert numbers "
-            "that are text or dates, and encode categories; or drop the columns, or name the "
-            "features, to leave them out without this warning."
-        )
 
 
 @dataclass(frozen=True)
