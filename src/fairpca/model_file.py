@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +260,9 @@ class FairModel:
         array of shape (n_rows, n_outputs)
             A column for each of `Preparation.feature_names`; those of categories hold fractions.
         """
-        restored = self.fair_pca.inverse_transform(reduced)
-        return restored if self.preparation is None else self.preparation.undo_scaling(restored)
+        restored: Array = self.fair_pca.inverse_transform(reduced)
+        how = self.preparation
+        return restored if how is None else restored * how.scales + how.means
 
 
 def save_model(
@@ -311,7 +312,8 @@ def save_model(
     if preparation is None and names is not None and len(set(names)) == len(names):
         # What made the groups may be in a table, as for the estimator itself.
         ignored = tuple(name for name in fitted.sensitive_names_ if name not in names)
-        preparation = replace(Preparation.of_numbers(names), ignored=ignored)
+        columns, d = tuple(InputColumn(name) for name in names), len(names)
+        preparation = Preparation(columns, np.zeros(d), np.ones(d), ignored)
     if preparation is not None and len(preparation.means) != fitted.n_features_in_:
         raise ValueError(
             f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "

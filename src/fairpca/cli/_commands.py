@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -262,17 +262,22 @@ def front(
         words += [
             Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
             *_findings.shown(fair.group_table_),
-            _findings.cost(fair),
+            _findings.cost_of(fair),
             # The certificate of the fairest stands below the front already.
             *([] if fairest else _findings.proof(fair)),
         ]
-
-    def data() -> dict[str, Any]:
-        chosen = None if fair is None else {"point": point, **_findings.as_data(fair)}
-        return {**_findings.front_as_data(found), "chosen": chosen}
-
-    written = {"model": files.model, "output": files.output}
-    _findings.show_result("front", prepared, files, data, words, **written)
+    _findings.show_result(
+        "front",
+        prepared,
+        files,
+        lambda: {
+            **_findings.front_as_data(found),
+            "chosen": None if fair is None else {"point": point, **_findings.as_data(fair)},
+        },
+        words,
+        model=files.model,
+        output=files.output,
+    )
 
 
 def _chosen(front: ParetoFront, wanted: PointOptions, needed: bool) -> int | None:
@@ -344,11 +349,14 @@ def report(
     sentences = [each.translate(marks) for each in made.sentences()]
     sentences = [each for each in sentences if each not in shown_table]
     words = [*shown_table, *sentences, *(_findings.proof(fair) if has_others else [])]
-
-    def data() -> dict[str, Any]:
-        return {**_findings.as_data(fair), "summary": made.summary}
-
-    _findings.show_result("report", prepared, page, data, words, report=page.report)
+    _findings.show_result(
+        "report",
+        prepared,
+        page,
+        lambda: {**_findings.as_data(fair), "summary": made.summary},
+        words,
+        report=page.report,
+    )
 
 
 _OF_TRANSFORM = (

@@ -35,11 +35,12 @@ def show_result(
     **files: Path | None,
 ) -> None:
     """Print what a command has found, as data or in words, and the files that it has written."""
-
-    def all_data() -> dict[str, Any]:
-        return {"command": command, **table_as_data(prepared), **data()}
-
-    show(options.json, all_data, [columns_sentence(prepared), *words], **files)
+    show(
+        options.json,
+        lambda: {"command": command, **table_as_data(prepared), **data()},
+        [columns_sentence(prepared), *words],
+        **files,
+    )
 
 
 def columns_sentence(prepared: PreparedTable) -> str:
@@ -82,7 +83,7 @@ def of_fit(fair: FairPCA) -> list[TextTable | str]:
     """
     said = proof(fair)
     n = int(fair.certificate_.all_worse_off and len(said) > 1)
-    return [*shown(fair.group_table_), *said[:n], cost(fair), *said[n:]]
+    return [*shown(fair.group_table_), *said[:n], cost_of(fair), *said[n:]]
 
 
 def proof(fair: FairPCA) -> list[str]:
@@ -90,32 +91,30 @@ def proof(fair: FairPCA) -> list[str]:
     return [in_options(sentence) for sentence in fair.certificate_.sentences()]
 
 
-def cost(fair: FairPCA) -> str:
-    """What the fair subspace costs in total."""
-    compared = _compared(fair.group_table_, fair.solution_.total_loss)
-    return f"The fair subspace, of dimension {fair.n_components_}, has a total loss of {compared}."
+def cost(what: str, table: GroupTable, loss: float) -> str:
+    """What a subspace costs in total, beside ordinary PCA."""
+    ordinary = total(table, table.pca_loss)
+    change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
+    word = "more" if change >= 0.0 else "less"
+    compared = f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
+    rows = " of the training rows" if table.baseline == "training" else ""
+    return f"{what} has a total loss of {compared}{rows}."
+
+
+def cost_of(fair: FairPCA) -> str:
+    """The same of a fair subspace."""
+    what = f"The fair subspace, of dimension {fair.n_components_},"
+    return cost(what, fair.group_table_, fair.solution_.total_loss)
 
 
 def of_model(audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
-    compared = _compared(audited, total(audited, audited.loss))
-    rows = " of the training rows" if audited.baseline == "training" else ""
-    return [
-        *shown(audited),
-        f"The model has a total loss of {compared}{rows}.",
-    ]
+    return [*shown(audited), cost("The model", audited, total(audited, audited.loss))]
 
 
 def total(table: GroupTable, losses: Array) -> float:
     """The mean loss of all rows, from the groups' mean losses."""
     return float(np.average(losses, weights=table.weight))
-
-
-def _compared(table: GroupTable, loss: float) -> str:
-    ordinary = total(table, table.pca_loss)
-    change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
-    word = "more" if change >= 0.0 else "less"
-    return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
 
 
 def table_as_data(prepared: PreparedTable) -> dict[str, Any]:

@@ -172,21 +172,16 @@ class FitOptions:
 
     def make_criterion(self) -> FairnessCriterion:
         """The criterion that is asked for; its parameters are options of the same names."""
-        from fairpca.criteria import CRITERIA, AtMost, Criterion
+        from fairpca.criteria import CRITERIA, AtMost
 
-        kinds: dict[str, Any] = {**CRITERIA, "bound": AtMost}
-        own, chosen = {one.name for one in fields(self)}, "bound"
-        taken = {name: own & {*signature(kind).parameters} for name, kind in kinds.items()}
-        named = "--bound"
-        if self.bound is None:
-            chosen, named = self.criterion, f"--criterion {self.criterion}"
-        odd = sorted(({*changed(self)} & set().union(*taken.values())) - taken[chosen])
-        if odd:
+        kind: Any = CRITERIA[self.criterion] if self.bound is None else AtMost
+        known = signature(kind).parameters
+        parameters = {name: getattr(self, name) for name in _OF_CRITERIA if name in known}
+        if odd := sorted({*changed(self)}.intersection(_OF_CRITERIA).difference(known)):
             typed = " and ".join(f"--{name.replace('_', '-')}" for name in odd)
+            named = f"--criterion {self.criterion}" if self.bound is None else "--bound"
             raise BadInputError(f"{typed} cannot be had with {named}: leave out one of them.")
-        given = () if self.bound is None else (self.bound,)
-        parameters = {name: getattr(self, name) for name in taken[chosen]}
-        made: Criterion = kinds[chosen](*given, **parameters)
+        made: FairnessCriterion = kind(*(() if self.bound is None else (self.bound,)), **parameters)
         return made
 
 
@@ -356,6 +351,9 @@ def changed(options: TableOptions | FitOptions) -> dict[str, Any]:
     values = {one.name: (getattr(options, one.name), one.default) for one in fields(options)}
     return {name: value for name, (value, default) in values.items() if value != default}
 
+
+_OF_CRITERIA = ("tolerance", "measure", "max_extra_loss", "standard_errors")
+"""Options that are parameters of a criterion."""
 
 OF_ONE_SUBSPACE = ("tolerance", "bound", "max_extra_loss", "standard_errors")
 """Options that say nothing of a front."""

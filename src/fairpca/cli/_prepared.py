@@ -116,11 +116,14 @@ class PreparedTable:
         self.tally.clear()
         names = [column.name for column in self.preparation.columns]
         every, unknown = [*dict.fromkeys([*names, *columns])], self.options.unknown_categories
+        lacking = False
         for batch in _batches(self.table, doing, every, len(self.preparation.means)):
             rows = self.preparation.apply(batch.select(names), self.tally, unknown)
-            if not any(what == "missing" for what, _ in self.tally):
+            lacking = any(what == "missing" for what, _ in self.tally)
+            if not lacking:
                 yield batch, rows
-        refuse(missing_error(self.tally, is_new=True))
+        if lacking:
+            refuse(missing_error(self.tally, is_new=True))
 
 
 def prepare_table(
@@ -198,7 +201,8 @@ def prepare_with_model(
         return _gathered(replace(found, regrouping=regroup(table, tried, "keep")))
 
     text = {*model.sensitive} - {*needed}
-    return _settled(path, options, prepared, text=text, as_text=model.text_columns)
+    as_text = [column.name for column in model.columns if column.categories]
+    return _settled(path, options, prepared, text=text, as_text=as_text)
 
 
 def until_types_hold(work: Callable[[], Result]) -> Result:

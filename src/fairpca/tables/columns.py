@@ -377,22 +377,26 @@ def encode_arrow(column: Any) -> Encoded:
 
     kind = column.type
     if not pyarrow.types.is_dictionary(kind):
+        if pyarrow.types.is_string_view(kind):  # as Polars has text; it cannot be encoded
+            try:
+                column = column.cast(pyarrow.large_string())
+            except pyarrow.ArrowNotImplementedError:  # in old versions of pyarrow
+                column = pyarrow.array(column.to_pylist(), pyarrow.large_string())
         try:
-            column = _without_views(column).dictionary_encode()
+            column = column.dictionary_encode()
         except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowInvalid) as error:
             raise TypeError(
                 f"must hold plain labels such as text or numbers, not {kind}."
             ) from error
-    if column.null_count == len(column):
-        return (), np.full(len(column), -1, dtype=np.int64)
-    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = _without_views(column.dictionary)
+    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False))
+    codes = np.where(np.isnan(codes), -1, codes).astype(np.int64)
     # A dictionary may hold labels that do not occur here, and some that mean "missing".
-    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(values) + 1)[1:])
-    occurring = values.take(pyarrow.array(present)).to_pylist()
+    n = len(column.dictionary)
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=n + 1)[1:]).tolist()
+    occurring = [column.dictionary[i].as_py() for i in present]
     labels = dict.fromkeys(label for label in occurring if label is not None and label == label)
     place = {label: i for i, label in enumerate(labels)}
-    table = np.full(len(values) + 1, -1)  # whose last element is that of the code -1
+    table = np.full(n + 1, -1)  # whose last element is that of the code -1
     table[present] = [place.get(label, -1) for label in occurring]
     return tuple(labels), table[codes]
 
@@ -434,15 +438,3 @@ def is_text(kind: Any) -> bool:
     return any(
         test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view)
     )
-
-
-def _without_views(column: Any) -> Any:
-    """The column in a type that Arrow can encode: of views of text, as Polars has them, text."""
-    import pyarrow
-
-    if not pyarrow.types.is_string_view(column.type):
-        return column
-    try:
-        return column.cast(pyarrow.large_string())
-    except pyarrow.ArrowNotImplementedError:  # in old versions of pyarrow
-        return pyarrow.array(column.to_pylist(), pyarrow.large_string())

@@ -245,12 +245,6 @@ class Preparation:
     sensitive: tuple[str, ...] = ()
 
     @classmethod
-    def of_numbers(cls, names: Iterable[str]) -> Preparation:
-        """The one that takes columns of numbers by their names and leaves them as they are."""
-        columns = tuple(InputColumn(name) for name in names)
-        return cls(columns, np.zeros(len(columns)), np.ones(len(columns)))
-
-    @classmethod
     def learn(cls, table: Any, **options: Any) -> Preparation:
         """Learn categories, means and scales from a table.
 
@@ -273,11 +267,6 @@ class Preparation:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns that come out; a category stands behind the name and "="."""
         return tuple(name for column in self.columns for name in column.output_names)
-
-    @property
-    def text_columns(self) -> tuple[str, ...]:
-        """Names of the columns that are text."""
-        return tuple(column.name for column in self.columns if column.categories)
 
     @cached_property
     def transformer(self) -> Pipeline:
@@ -355,11 +344,6 @@ class Preparation:
             prepared[rows] = self.transformer.transform(frame.iloc[rows])
         return prepared
 
-    def undo_scaling(self, prepared: Array) -> Array:
-        """The encoded columns in their own units again."""
-        restored: Array = prepared * self.scales + self.means
-        return restored
-
     def check_names(self, names: Collection[str]) -> None:
         """Raise ValueError unless a table with these columns can be prepared."""
         wanted, there = {column.name for column in self.columns}, {*names}
@@ -393,7 +377,10 @@ class Preparation:
             if n_missing:
                 fill = f"{column.fill:.6g}" if isinstance(column.fill, float) else repr(column.fill)
                 said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {fill}")
-            kind, n_columns = "onehot" if column.categories else "number", len(column.output_names)
+            kind, n_columns = (
+                "onehot" if column.categories else "number",
+                len(column.categories) or 1,
+            )
             found.append(ColumnOutcome(column.name, kind, n_columns, n_missing, "; ".join(said)))
         for name in self.ignored:
             kind = "sensitive" if name in self.sensitive else "left out"
@@ -443,9 +430,10 @@ class PreparationLearner:
         rules, summaries = self._rules, self._summaries
         found = [error for error in (each.refusal() for each in summaries) if error is not None]
         refused = {name for error in found for name in error.fix.get("drop", ())}
-        left = [s for s in summaries if s.name not in refused]
-        missing = Tally({("missing", s.name): s.n_missing for s in left})
-        refuse([*found, *([] if rules.impute else missing_error(missing))])
+        lacking = [s for s in summaries if s.n_missing and s.name not in refused]
+        if lacking and not rules.impute:
+            found += missing_error(Tally({("missing", s.name): s.n_missing for s in lacking}))
+        refuse(found)
         learned = [(self._texts if s.is_text else self._numbers)(s) for s in summaries]
         columns, means, variances = zip(*learned, strict=True)
         mean, variance = np.concatenate(means), np.concatenate(variances)

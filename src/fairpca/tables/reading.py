@@ -292,11 +292,12 @@ class CsvFile:
                 "save it as CSV (UTF-8), or give it the right suffix",
             )
         text = head.decode(self._rules.encoding, "replace")
-        if not self._rules.sep:
-            first = text.partition("\n")[0]
+        first = text.partition("\n")[0]
+        other = None
+        if not self._rules.sep and self._sep not in first:
             other = _other_separator(first, self._sep)
-            if other is not None and self._sep not in first:
-                raise _separated(other, self._sep)
+        if other is not None:
+            raise _separated(other, self._sep)
         return text
 
     def _explain(self, error: Exception, done: int) -> NoReturn:
@@ -428,10 +429,8 @@ class TableFile:
             raise ValueError(f"{self.shown}: {error}") from error
 
     def _damaged(self) -> TableError:
-        kind = {".parquet": "a Parquet file", "": "a table"}.get(suffix_of(self.path))
-        kind = kind or ("compressed text" if self.path.suffix == ".gz" else "an Arrow file")
         return TableError(
-            f"{self.shown} cannot be read as {kind}",
+            f"{self.shown} cannot be read, although it ends in {self.path.suffix}",
             "it may be damaged, cut short, or a file of another kind",
         )
 
