@@ -17,6 +17,7 @@ from fairpca._version import __version__
 from fairpca.cli._commands import COMMANDS
 from fairpca.cli._terminal import (
     STDOUT,
+    WIDEST,
     BadInputError,
     complain,
     failure,
@@ -44,9 +45,6 @@ Examples:
 
 _HYPHEN = "\u2011"
 """One at which lines are not broken."""
-
-_WIDEST_HELP = 120
-"""Columns of help on a terminal that has as many."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -153,7 +151,7 @@ class _Command(_WholeWords, TyperCommand):
 
 _PROGRAM = typer.Typer(
     cls=_Group,
-    context_settings={"max_content_width": _WIDEST_HELP},
+    context_settings={"max_content_width": WIDEST},
     rich_markup_mode=None,  # plain help, which can be piped and searched
     pretty_exceptions_enable=False,
 )

@@ -40,8 +40,8 @@ _PATIENCE = 2.0
 _PATIENCE_ON_A_TERMINAL = 0.5
 """The same where the words go when the work is done."""
 
-_WIDEST = 120
-"""Columns beyond which sentences do not go: longer lines are hard to read."""
+WIDEST = 120
+"""Columns beyond which sentences and help do not go: longer lines are hard to read."""
 
 STDOUT = "standard output"
 """What is named where that cannot be written to."""
@@ -206,7 +206,7 @@ def _lines(text: str, console: "Console | None") -> list[str]:
     lines = [printable(line) for line in text.split("\n")]
     if console is None:
         return lines
-    width = min(console.width, _WIDEST)
+    width = min(console.width, WIDEST)
     return [part for line in lines for part in wrapped(line, width)]
 
 

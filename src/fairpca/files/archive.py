@@ -341,9 +341,6 @@ _FIRST_LINE = re.compile(rb"(.+) ([0-9]{1,9}) ([0-9a-f]{64})\n")
 _LONGEST_LINE = 200
 """Bytes that are read in search of the end of the first line."""
 
-_MOST_AXES = 4
-"""Axes of an array."""
-
 _MOST_TIMES, _FREE = 8, 2**26
 """What the parsed JSON may take: this many times the file, and 64 MB."""
 
@@ -414,9 +411,7 @@ class FileFormat:
             header = json.loads(text, parse_constant=_infinite)
             arrays, place = {}, 0
             for name, shape in header["arrays"].items():
-                possible = len(shape) <= _MOST_AXES and all(
-                    type(n) is int and 0 <= n <= MOST_ROWS for n in shape
-                )
+                possible = all(type(n) is int and 0 <= n <= MOST_ROWS for n in shape)
                 end = place + 8 * math.prod(shape) if possible else -1
                 fits = place <= end <= len(data)
                 require(fits, f"the shape of its array {quoted(name)} cannot be")
