@@ -194,6 +194,7 @@ def test_everything_comes_back(fitted, saved):
     for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
         np.testing.assert_array_equal(getattr(back, name), getattr(fair, name))
     assert back.get_params() == fair.get_params()
+    assert repr(model) == f"FairModel(fair_pca={back!r})"  # without arrays
     assert str(model.fair_pca.group_table_) == str(fair.group_table_)
     assert model.fair_pca.group_table_.labels == fair.group_table_.labels
     assert str(back.certificate_) == str(fair.certificate_)

@@ -702,7 +702,7 @@ case(
 case(
     "UTF-16 without a mark",
     lambda: text(base(), "utf-16-le"),
-    add="--encoding utf-16-le",
+    add="",
 )
 case(
     "UTF-8 with a mark",

@@ -278,17 +278,16 @@ class CsvFile:
         """The first text of a file, which is refused if that shows it to be something else."""
         with (gzip.open if self._packed else open)(self._path, "rb") as handle:
             head = cast(BinaryIO, handle).read(_HEAD)
-        is_utf16 = head.startswith(_UTF16)
-        if self._rules.encoding == "utf-8" and (is_utf16 or head.count(b"\0") > len(head) // 4):
-            kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
+        if self._rules.encoding == "utf-8" and head.startswith(_UTF16):
             raise TableError(
                 "It is not in UTF-8, but seems to be in UTF-16",
                 "save it in UTF-8, or say so",
-                encoding=kind,
+                encoding="utf-16",
             )
         if self._rules.encoding == "utf-8" and (b"\0" in head or head.startswith(_NO_TEXT)):
             raise TableError(
-                "It is no text, but seems to be a spreadsheet or another file with a wrong suffix",
+                "It is no text in UTF-8, but seems to be a spreadsheet or another file with a "
+                "wrong suffix",
                 "save it as CSV (UTF-8), or give it the right suffix",
             )
         text = head.decode(self._rules.encoding, "replace")
