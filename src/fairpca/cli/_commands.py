@@ -261,10 +261,8 @@ def front(
         fairest = point == len(found) - 1
         words += [
             Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
-            *_findings.shown(fair.group_table_),
-            _findings.cost_of(fair),
             # The certificate of the fairest stands below the front already.
-            *([] if fairest else _findings.proof(fair)),
+            *_findings.of_fit(fair, proven=not fairest),
         ]
     _findings.show_result(
         "front",

@@ -76,14 +76,16 @@ def shown(result: Any) -> list[TextTable | str]:
     return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
-def of_fit(fair: FairPCA) -> list[TextTable | str]:
-    """What each group loses, what the fair subspace costs, and how good it is.
+def of_fit(fair: FairPCA, *, proven: bool = True) -> list[TextTable | str]:
+    """What each group loses, what the fair subspace costs and, if `proven`, how good it is.
 
     That every group is worse off than with ordinary PCA, where it is so, comes first.
     """
-    said = proof(fair)
+    said = proof(fair) if proven else []
     n = int(fair.certificate_.all_worse_off and len(said) > 1)
-    return [*shown(fair.group_table_), *said[:n], cost_of(fair), *said[n:]]
+    what = f"The fair subspace, of dimension {fair.n_components_},"
+    costs = _cost(what, fair.group_table_, fair.solution_.total_loss)
+    return [*shown(fair.group_table_), *said[:n], costs, *said[n:]]
 
 
 def proof(fair: FairPCA) -> list[str]:
@@ -91,7 +93,7 @@ def proof(fair: FairPCA) -> list[str]:
     return [in_options(sentence) for sentence in fair.certificate_.sentences()]
 
 
-def cost(what: str, table: GroupTable, loss: float) -> str:
+def _cost(what: str, table: GroupTable, loss: float) -> str:
     """What a subspace costs in total, beside ordinary PCA."""
     ordinary = total(table, table.pca_loss)
     change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
@@ -101,15 +103,9 @@ def cost(what: str, table: GroupTable, loss: float) -> str:
     return f"{what} has a total loss of {compared}{rows}."
 
 
-def cost_of(fair: FairPCA) -> str:
-    """The same of a fair subspace."""
-    what = f"The fair subspace, of dimension {fair.n_components_},"
-    return cost(what, fair.group_table_, fair.solution_.total_loss)
-
-
 def of_model(audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
-    return [*shown(audited), cost("The model", audited, total(audited, audited.loss))]
+    return [*shown(audited), _cost("The model", audited, total(audited, audited.loss))]
 
 
 def total(table: GroupTable, losses: Array) -> float:
