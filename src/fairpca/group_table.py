@@ -172,6 +172,8 @@ class GroupTable(Printed):
         criterion.
     notes : tuple of str
         Further notes below the table.
+    weight : array of shape (k,), or None
+        The sum of the weights of each group's rows, where it is known.
 
     See Also
     --------
@@ -216,6 +218,7 @@ class GroupTable(Printed):
     notes: tuple[str, ...] = ()
     held_out: HeldOut | None = None
     p_value: Array | None = None
+    weight: Array | None = None
 
     @classmethod
     def from_problem(
@@ -236,6 +239,7 @@ class GroupTable(Printed):
             variance=problem.traces,
             group_names=moments.group_names,
             pca_is_best=subspace and problem.centering == "global",
+            weight=moments.weight,
         )
 
     @property

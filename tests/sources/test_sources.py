@@ -30,6 +30,7 @@ from same_fit import assert_same_fit
 from texts import refused, warned
 
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:Columns without numbers are left out"),
     pytest.mark.contract,  # pyarrow, Polars, DuckDB
     pytest.mark.usefixtures("small_batches"),
 ]
@@ -129,13 +130,15 @@ def test_folders_and_lists(tmp_path):
         assert_same(moments, expected(frame))
 
 
+@pytest.mark.filterwarnings("default:Columns without numbers are left out")
 @pytest.mark.parametrize("name", WRITERS)
 def test_all_numeric_columns_are_features_unless_named_otherwise(name, tmp_path):
     frame = table_of()
     frame["whole"] = np.arange(len(frame)) % 7
     frame["yes"] = np.arange(len(frame)) % 2 == 0
     WRITERS[name](frame.set_index(frame.index[::-1]), tmp_path / name)
-    moments = read_moments(tmp_path / name, sensitive_features="sex", sample_weight="weight")
+    with warned(FairnessWarning, "left out", "'class'"):
+        moments = read_moments(tmp_path / name, sensitive_features="sex", sample_weight="weight")
     assert moments.feature_names == ("u", "v", "w", "whole", "yes")
     reference = GroupMoments.from_rows(
         frame[[*FEATURES, "whole", "yes"]].astype(float),

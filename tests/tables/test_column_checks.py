@@ -10,7 +10,7 @@ def refusal(values, name="x", batches=1):
     summary = ColumnSummary(name)
     for part in np.array_split(np.asarray(values, dtype=float), batches):
         summary.see(part)
-    return summary.refusal(as_text=False, as_number=False, zeros=None)
+    return summary.refusal()
 
 
 def drawn(n, width, seed=0):

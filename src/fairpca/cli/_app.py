@@ -14,32 +14,37 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fairpca._version import __version__
-from fairpca.cli._commands import COMMANDS, EXAMPLES
+from fairpca.cli._commands import COMMANDS
 from fairpca.cli._terminal import (
     STDOUT,
+    WIDEST,
     BadInputError,
     complain,
     failure,
     show_warning,
     to_stdout,
     warned,
-    written,
 )
 from fairpca.exceptions import FairnessWarning
-from fairpca.files.atomic import NotWrittenError
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 _HELP = """Fair principal component analysis of tables: who pays for PCA, a subspace that
 serves the groups more fairly, and its proof.
 
-Tables are CSV, Parquet or Arrow files. Sensitive columns make the groups."""
+Tables are CSV, Parquet or Arrow files. Sensitive columns make the groups.
+
+\b
+Examples:
+  fairpca audit people.csv --sensitive sex --n-components 5
+  fairpca compare people.csv --sensitive sex --n-components 5
+  fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca
+  fairpca front people.csv --sensitive sex --n-components 5
+  fairpca report people.csv --sensitive sex --n-components 5 --report people.html
+  fairpca transform new.csv --model people.fairpca --output reduced.csv"""
 
 _HYPHEN = "\u2011"
 """One at which lines are not broken."""
-
-_WIDEST_HELP = 120
-"""Columns of help on a terminal that has as many."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -51,7 +56,6 @@ def run(arguments: Sequence[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings(), _cleaning_up_when_ended():
         warned.clear()
-        written.clear()
         warnings.showwarning = show_warning
         warnings.simplefilter("always", FairnessWarning)
         given = [argument for argument in arguments if argument != "--debug"]
@@ -109,12 +113,6 @@ def _conclude(error: BaseException) -> int:
         code, said = BAD_INPUT, f"{said.replace('Value error, ', '')} Try --help."
     elif isinstance(error, MemoryError):
         said = "there is not enough memory for this table."
-    elif isinstance(error, NotWrittenError):
-        before = ", ".join(repr(str(path)) for path in written) or "nothing"
-        said = (
-            f"{failure(error, 'write').removesuffix('.')} after {error.written:,} bytes, which are "
-            f"removed again; before that, {before} was written."
-        )
     elif isinstance(error, OSError):
         said = failure(error, "write" if error.filename == STDOUT else "use")
         if error.filename == STDOUT:
@@ -151,12 +149,9 @@ class _Command(_WholeWords, TyperCommand):
     pass
 
 
-# The backspace keeps the lines as they are.
-_EPILOGS = {name: f"\b\nExamples:{lines}" for name, lines in EXAMPLES.items()}
-
 _PROGRAM = typer.Typer(
     cls=_Group,
-    context_settings={"max_content_width": _WIDEST_HELP},
+    context_settings={"max_content_width": WIDEST},
     rich_markup_mode=None,  # plain help, which can be piped and searched
     pretty_exceptions_enable=False,
 )
@@ -165,7 +160,6 @@ _PROGRAM = typer.Typer(
 @_PROGRAM.callback(
     invoke_without_command=True,
     help=_HELP,
-    epilog=_EPILOGS[""],
 )
 def _options_of_the_program(
     context: typer.Context,
@@ -181,5 +175,4 @@ def _options_of_the_program(
 
 
 for _command in COMMANDS:
-    _name = _command.__name__
-    _PROGRAM.command(_name, cls=_Command, epilog=_EPILOGS[_name])(_command)
+    _PROGRAM.command(_command.__name__, cls=_Command)(_command)

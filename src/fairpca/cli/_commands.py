@@ -1,18 +1,20 @@
-"""The commands of the program: functions whose docstrings are their help.
+"""The commands of the program: functions whose docstrings are their help, with examples.
 
-A new one is a function here, with its examples and its name in `EXAMPLES`.
+A new one is a function here, and a name in `COMMANDS`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairpca.choices import BASELINES
 from fairpca.cli._options import (
+    DIMENSION,
     DIMENSION_TEXT,
     OF_ONE_SUBSPACE,
     Dimension,
@@ -22,8 +24,8 @@ from fairpca.cli._options import (
     ResultOptions,
     Table,
     TableOptions,
+    changed,
     option,
-    parse_dimension,
     with_options,
 )
 from fairpca.cli._terminal import (
@@ -32,70 +34,18 @@ from fairpca.cli._terminal import (
     Heading,
     check_destination,
     refusing,
-    show,
     stage,
 )
 
 if TYPE_CHECKING:
-    from fairpca import FairPCA, GroupTable, ParetoFront
-
-EXAMPLES = {
-    "": r"""
-  fairpca audit people.csv --sensitive sex --n-components 5
-  fairpca compare people.csv --sensitive sex --n-components 5
-  fairpca fit people.csv --sensitive sex --n-components 5 \
-      --model people.fairpca
-  fairpca front people.csv --sensitive sex --n-components 5
-  fairpca report people.csv --sensitive sex --n-components 5 \
-      --report people.html
-  fairpca transform new.csv --model people.fairpca --output reduced.csv""",
-    "audit": r"""
-  fairpca audit people.csv --sensitive sex --n-components 5
-  fairpca audit new.parquet --model people.fairpca
-  fairpca audit new.parquet --model people.fairpca --baseline training""",
-    "compare": r"""
-  fairpca compare people.csv --sensitive sex --n-components 5
-  fairpca compare people.parquet --sensitive sex --sensitive race \
-      --n-components 5 --json""",
-    "fit": r"""
-  fairpca fit people.csv --sensitive sex --n-components 5 \
-      --model people.fairpca
-  fairpca fit people.parquet --sensitive sex --sensitive race \
-      --n-components 0.9 --target income --carry income \
-      --output reduced.parquet
-  fairpca fit people.csv --sensitive race --n-components 5 \
-      --max-extra-loss 0.01 --json
-  fairpca fit people.csv --sensitive sex --n-components 5 \
-      --measure share_lost --bound 0.5
-  fairpca fit people.csv --sensitive race --n-components 5 \
-      --criterion equal""",
-    "front": r"""
-  fairpca front people.csv --sensitive sex --n-components 5
-  fairpca front people.csv --sensitive race --n-components 5 \
-      --index 20 --model people.fairpca --output reduced.csv
-  fairpca front people.csv --sensitive race --n-components 5 \
-      --criterion equal --index 30""",
-    "report": r"""
-  fairpca report people.csv --sensitive sex --n-components 5 \
-      --report people.html
-  fairpca report people.parquet --sensitive sex --sensitive race \
-      --n-components 0.9 --target income --report people.html \
-      --title "Who pays?"
-  fairpca report people.csv --sensitive race --n-components 5 \
-      --measure share_kept --report people.html""",
-    "transform": r"""
-  fairpca transform new.csv --model people.fairpca --output reduced.csv
-  fairpca transform new.parquet --model people.fairpca --carry id \
-      --output reduced.arrow""",
-}
-"""The examples below the help of the program, and of each command."""
+    from fairpca import ParetoFront
 
 
 @dataclass(frozen=True)
 class AuditOptions(ResultOptions):
     """What is audited, and what it is compared with."""
 
-    n_components: str | None = option(None, DIMENSION_TEXT, metavar="5|0.9")
+    n_components: float | None = option(None, DIMENSION_TEXT, **DIMENSION)
     model: Path | None = option(
         None,
         "Audit this model instead of ordinary PCA; it also says how columns are prepared, and "
@@ -128,25 +78,33 @@ class AuditOptions(ResultOptions):
             )
 
 
-@with_options(asked=AuditOptions, how=TableOptions, choices=FitOptions, without={"force"})
+@with_options(without={"force"})
 def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOptions) -> None:
-    """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
+    """Show who pays for ordinary PCA, and what a fair subspace would cost; or audit a model.
 
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing is written.
+
+    For example:
+      fairpca audit people.csv --sensitive sex --n-components 5
+      fairpca audit new.parquet --model people.fairpca
+      fairpca audit new.parquet --model people.fairpca --baseline training
     """
     from fairpca.cli import _findings, _fitting, _prepared
     from fairpca.fair_pca import baselines_of
+    from fairpca.tables.columns import typed_options
 
-    audited: GroupTable | None = None
-    fair: FairPCA | None = None
     if asked.model is None:
         if not how.sensitive or asked.n_components is None:
             raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
-        dimension = parse_dimension(asked.n_components)
-        prepared = _prepared.prepare_table(table, how, dimension, folds=choices.folds)
-        fair = _fitting.fit_fair(prepared, dimension, choices)
+        prepared = _prepared.prepare_table(table, how, asked.n_components, folds=choices.folds)
+        fair = _fitting.fit_fair(prepared, asked.n_components, choices)
+        audited, words = None, _findings.of_fit(fair)
     else:
+        if changed(choices):
+            raise BadInputError(
+                f"{typed_options(changed(choices))} is for a fit: leave it out, or --model."
+            )
         loaded, preparation = _prepared.read_model(asked.model)
         sensitive = how.sensitive or preparation.sensitive
         how = replace(how, sensitive=sensitive, groups=how.groups or loaded.fair_pca.groups or "")
@@ -157,34 +115,23 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
         if asked.baseline == "training":
             with refusing():
                 baselines_of(loaded.fair_pca)
-        prepared = _prepared.prepare_with_model(table, preparation, how, folds=choices.folds)
+        prepared = _prepared.prepare_with_model(table, preparation, how)
         chosen = {"baseline": asked.baseline, "n_resamples": asked.resamples}
         audited = _fitting.audit_prepared(prepared, loaded.reduction, **chosen)
-        # Nothing is fitted to rows that are compared with those of the training.
-        if asked.baseline == "rows":
-            fair = _fitting.fit_fair(prepared, loaded.fair_pca.certificate_.n_components, choices)
-    of_fair: list[Any] = []
-    if fair is not None:
-        of_fair = [*_findings.shown(fair.group_table_)[1:], *_findings.of_subspace(prepared, fair)]
-    if audited is not None:
-        heading = [Heading("\nA fair subspace fitted to this table:\n")] if of_fair else []
-        of_fair = [*_findings.of_model(prepared, audited), *heading, *of_fair]
-    show(
-        asked.json,
+        fair, words = None, _findings.of_model(audited)
+    _findings.show_result(
+        "audit",
+        prepared,
+        asked,
         lambda: {
-            "command": "audit",
-            **_findings.table_as_data(prepared),
-            "model": None if audited is None else _findings.model_as_data(prepared, audited),
-            **({} if fair is None else _findings.as_data(prepared, fair)),
+            "model": None if audited is None else _findings.model_as_data(audited),
+            **({} if fair is None else _findings.as_data(fair)),
         },
-        lambda: [f"{_findings.columns_sentence(prepared)}\n", *of_fair],
+        words,
     )
 
 
 @with_options(
-    how=TableOptions,
-    choices=FitOptions,
-    printed=ResultOptions,
     required={"sensitive"},
     without={*OF_ONE_SUBSPACE, "gap", "time_limit", "unknown_categories", "force"},
 )
@@ -202,26 +149,20 @@ def compare(
 
     PCA is compared with PCA of one and two more components, with balanced PCA, with fair PCA, and
     with the largest disparity as small as can be. Nothing is written.
+
+    For example:
+      fairpca compare people.csv --sensitive sex --n-components 5
+      fairpca compare people.csv --sensitive sex --n-components 5 --json
     """
     from fairpca.cli import _findings, _fitting, _prepared
 
     prepared = _prepared.prepare_table(table, how, n_components, folds="all")
     found = _fitting.compare_methods(prepared, n_components, choices)
-    show(
-        printed.json,
-        lambda: {
-            "command": "compare",
-            **_findings.table_as_data(prepared),
-            **_findings.comparison_as_data(found),
-        },
-        lambda: [*_findings.shown(found)[1:], _findings.columns_sentence(prepared)],
-    )
+    data, words = partial(_findings.comparison_as_data, found), _findings.shown(found)
+    _findings.show_result("compare", prepared, printed, data, words[:-1])
 
 
 @with_options(
-    files=OutputOptions,
-    how=TableOptions,
-    choices=FitOptions,
     required={"sensitive"},
     without={"unknown_categories"},
 )
@@ -238,36 +179,30 @@ def fit(
     new data would show them too; --criterion, --measure, --bound and --max-extra-loss ask for
     something else. Prints what each group loses and how good the subspace provably is, and writes
     the model, the reduced table, or both.
+
+    For example:
+      fairpca fit people.csv --sensitive sex --n-components 5
+      fairpca fit people.csv --sensitive sex --n-components 5 --model m.fairpca
+      fairpca fit people.csv --sensitive race --n-components 0.9 --output r.csv
+      fairpca fit people.csv --sensitive sex --n-components 5 --bound 0.5
+      fairpca fit people.csv --sensitive sex --n-components 5 --criterion equal
     """
     from fairpca.cli import _findings, _fitting, _prepared
 
-    dimension = parse_dimension(n_components)
     files.check(table)
     prepared = _prepared.prepare_table(
         table,
         how,
-        dimension,
+        n_components,
         carry=files.carry,
         folds=choices.folds,
         keeps="" if files.model is None else "model",
     )
-    fair = _fitting.fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
+    fair = _fitting.fit_fair(prepared, n_components, choices).set_params(whiten=files.whiten)
     _findings.write(prepared, fair, files)
-    show(
-        files.json,
-        lambda: {
-            "command": "fit",
-            **_findings.table_as_data(prepared),
-            **_findings.as_data(prepared, fair),
-        },
-        lambda: [
-            _findings.columns_sentence(prepared),
-            *_findings.shown(fair.group_table_),
-            *_findings.of_subspace(prepared, fair),
-        ],
-        model=files.model,
-        output=files.output,
-    )
+    data, words = partial(_findings.as_data, fair), _findings.of_fit(fair)
+    written = {"model": files.model, "output": files.output}
+    _findings.show_result("fit", prepared, files, data, words, **written)
 
 
 @dataclass(frozen=True)
@@ -290,10 +225,6 @@ class PointOptions:
 
 
 @with_options(
-    wanted=PointOptions,
-    files=OutputOptions,
-    how=TableOptions,
-    choices=FrontOptions,
     required={"sensitive"},
     without={*OF_ONE_SUBSPACE, "unknown_categories"},
 )
@@ -310,38 +241,38 @@ def front(
     The total loss of a point is the least at which its largest disparity can be had or, with
     --criterion equal, its largest difference between the disparities of two groups. A model or a
     reduced table is that of the chosen point: the fairest, unless another one is chosen.
+
+    For example:
+      fairpca front people.csv --sensitive sex --n-components 5
+      fairpca front people.csv --sensitive sex --n-components 5 --criterion equal
+      fairpca front people.csv --sensitive sex --n-components 5 --index 20
     """
     from fairpca.cli import _findings, _fitting, _prepared
 
-    dimension, keeps = parse_dimension(n_components), "" if files.model is None else "model"
+    keeps = "" if files.model is None else "model"
     files.check(table)
-    prepared = _prepared.prepare_table(table, how, dimension, carry=files.carry, keeps=keeps)
-    found = _fitting.find_front(prepared, dimension, wanted.points, choices)
-    point, fair = _chosen(found, wanted, needed=bool(keeps) or files.output is not None), None
+    prepared = _prepared.prepare_table(table, how, n_components, carry=files.carry, keeps=keeps)
+    found = _fitting.find_front(prepared, n_components, wanted.points, choices)
+    point = _chosen(found, wanted, needed=bool(keeps) or files.output is not None)
+    words, fair = _findings.shown(found)[:-1], None
     if point is not None:
         fair = found.estimator(point).set_params(whiten=files.whiten)
         _findings.write(prepared, fair, files)
-    of_point: list[Any] = []
-    if point is not None and fair is not None:
         fairest = point == len(found) - 1
-        of_point = [
+        words += [
             Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
-            *_findings.shown(fair.group_table_),
-            _findings.cost(prepared, fair),
             # The certificate of the fairest stands below the front already.
-            *([] if fairest else _findings.proof(fair)),
+            *_findings.of_fit(fair, proven=not fairest),
         ]
-    show(
-        files.json,
+    _findings.show_result(
+        "front",
+        prepared,
+        files,
         lambda: {
-            "command": "front",
-            **_findings.table_as_data(prepared),
             **_findings.front_as_data(found),
-            "chosen": None
-            if fair is None
-            else {"point": point, **_findings.as_data(prepared, fair)},
+            "chosen": None if fair is None else {"point": point, **_findings.as_data(fair)},
         },
-        lambda: [_findings.columns_sentence(prepared), *_findings.shown(found)[:-1], *of_point],
+        words,
         model=files.model,
         output=files.output,
     )
@@ -373,9 +304,6 @@ class PageOptions(ResultOptions):
 
 
 @with_options(
-    page=PageOptions,
-    how=TableOptions,
-    choices=FrontOptions,
     required={"sensitive", "report"},
     without={*OF_ONE_SUBSPACE, "criterion", "unknown_categories", "stream"},
 )
@@ -392,17 +320,20 @@ def report(
     The page needs nothing else, neither files nor a network. It shows what each group loses on
     held-out rows, whether fair PCA is needed, a slider from ordinary PCA to the fairest subspace of
     these rows, and the proof.
+
+    For example:
+      fairpca report people.csv --sensitive sex --n-components 5 --report p.html
+      fairpca report people.csv --sensitive race --n-components 5 --report p.html
     """
     from fairpca.cli import _findings, _fitting, _prepared
     from fairpca.report import import_jinja2
 
-    dimension = parse_dimension(n_components)
     check_destination(page.report, REPORT, table, force=page.force)
     with refusing():
         import_jinja2()
-    prepared = _prepared.prepare_table(table, how, dimension, keeps="report")
+    prepared = _prepared.prepare_table(table, how, n_components, keeps="report")
     shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
-    made = _fitting.report_on(prepared, dimension, choices, table, context.obj, **shown)
+    made = _fitting.report_on(prepared, n_components, choices, table, context.obj, **shown)
     with stage(f"writing {page.report.name}"):
         made.write_html(page.report)
     fair = made.front.estimator(-1)
@@ -416,20 +347,13 @@ def report(
     marks = dict.fromkeys(map(ord, "\u2068\u2069"))
     sentences = [each.translate(marks) for each in made.sentences()]
     sentences = [each for each in sentences if each not in shown_table]
-    show(
-        page.json,
-        lambda: {
-            "command": "report",
-            **_findings.table_as_data(prepared),
-            **_findings.as_data(prepared, fair),
-            "summary": made.summary,
-        },
-        lambda: [
-            _findings.columns_sentence(prepared),
-            *shown_table,
-            *sentences,
-            *(_findings.proof(fair) if has_others else []),
-        ],
+    words = [*shown_table, *sentences, *(_findings.proof(fair) if has_others else [])]
+    _findings.show_result(
+        "report",
+        prepared,
+        page,
+        lambda: {**_findings.as_data(fair), "summary": made.summary},
+        words,
         report=page.report,
     )
 
@@ -440,7 +364,7 @@ _OF_TRANSFORM = (
 )
 
 
-@with_options(files=OutputOptions, how=TableOptions, only=_OF_TRANSFORM, required={"output"})
+@with_options(only=_OF_TRANSFORM, required={"output"})
 def transform(
     table: Table,
     how: TableOptions,
@@ -453,6 +377,10 @@ def transform(
 
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
+
+    For example:
+      fairpca transform new.csv --model people.fairpca --output reduced.csv
+      fairpca transform new.csv --model people.fairpca --carry id --output r.arrow
     """
     from fairpca.cli import _findings, _prepared
 
@@ -462,21 +390,9 @@ def transform(
     opened = _prepared.prepare_with_model(table, preparation, how, carry=files.carry, read=False)
     n_rows = _prepared.reduce_table(opened, fitted.reduction, files.carry, files.output)
     r = fitted.fair_pca.n_components_
-    show(
-        files.json,
-        lambda: {
-            "command": "transform",
-            **_findings.table_as_data(opened),
-            "rows": n_rows,
-            "n_components": r,
-            "model": str(model),
-        },
-        lambda: [
-            _findings.columns_sentence(opened),
-            f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}.",
-        ],
-        output=files.output,
-    )
+    data = {"rows": n_rows, "n_components": r, "model": str(model)}
+    words = [f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}."]
+    _findings.show_result("transform", opened, files, lambda: data, words, output=files.output)
 
 
 COMMANDS = (audit, compare, fit, front, report, transform)

@@ -1,20 +1,21 @@
 """What was found, in words and as data, and the files in which it is written."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca._linalg.types import Array
-from fairpca.cli._options import OutputOptions
+from fairpca.cli._options import OutputOptions, ResultOptions
 from fairpca.cli._prepared import PreparedTable, reduce_table
-from fairpca.cli._terminal import Heading, in_options, written
+from fairpca.cli._terminal import in_options, show
 from fairpca.inspection.pareto_front import shown_measures
-from fairpca.measures import BY_NOUN
-from fairpca.model_file import write_model
+from fairpca.model_file import save_model
 from fairpca.tables.columns import quoted
-from fairpca.text import MOST_NAMES, TextTable, short_texts
+from fairpca.text import MOST_NAMES, TextTable
 
 
 def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
@@ -22,8 +23,24 @@ def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
     if files.output is not None:
         reduce_table(prepared, fair, files.carry, files.output)
     if files.model is not None:
-        write_model(fair, files.model, prepared.preparation)
-        written.append(files.model)
+        save_model(fair, files.model, preparation=prepared.preparation)
+
+
+def show_result(
+    command: str,
+    prepared: PreparedTable,
+    options: ResultOptions,
+    data: Callable[[], dict[str, Any]],
+    words: Sequence[TextTable | str],
+    **files: Path | None,
+) -> None:
+    """Print what a command has found, as data or in words, and the files that it has written."""
+    show(
+        options.json,
+        lambda: {"command": command, **table_as_data(prepared), **data()},
+        [columns_sentence(prepared), *words],
+        **files,
+    )
 
 
 def columns_sentence(prepared: PreparedTable) -> str:
@@ -59,37 +76,16 @@ def shown(result: Any) -> list[TextTable | str]:
     return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
-def of_subspace(prepared: PreparedTable, fair: FairPCA) -> list[str]:
-    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is.
+def of_fit(fair: FairPCA, *, proven: bool = True) -> list[TextTable | str]:
+    """What each group loses, what the fair subspace costs and, if `proven`, how good it is.
 
     That every group is worse off than with ordinary PCA, where it is so, comes first.
     """
-    first, *rest = fair.certificate_.sentences()
-    if fair.certificate_.all_worse_off and rest:
-        return [first, _who_pays(fair), cost(prepared, fair), *proof(fair)[1:]]
-    return [_who_pays(fair), cost(prepared, fair), *proof(fair)]
-
-
-def _who_pays(fair: FairPCA) -> str:
-    table, measure = fair.group_table_, BY_NOUN[fair.certificate_.measure]
-    if len(table) == 1:
-        return "There is one group, for which ordinary PCA is its own."
-    measures: Array = {  # with ordinary PCA, of the rows themselves
-        "own": table.pca_disparity,
-        "all": table.pca_loss,
-        "none": table.pca_loss - table.variance,
-    }[measure.baseline]
-    if measure.relative:
-        some = table.variance > 0.0
-        measures = np.divide(measures, table.variance, out=np.zeros(len(table)), where=some)
-    worst, best = int(measures.argmax()), int(measures.argmin())
-    name = short_texts(table.to_dict()["group"])
-    high, low = f"{abs(measures[worst]):.4g}", f"{abs(measures[best]):.4g}"
-    if fair.certificate_.measure == "disparity":
-        than = "more than with a PCA of its own"
-        return f"With ordinary PCA, {name[worst]} loses {high} {than}, {name[best]} {low}."
-    has = f"has a {fair.certificate_.measure} of"
-    return f"With ordinary PCA, {name[worst]} {has} {high}, {name[best]} one of {low}."
+    said = proof(fair) if proven else []
+    n = int(fair.certificate_.all_worse_off and len(said) > 1)
+    what = f"The fair subspace, of dimension {fair.n_components_},"
+    costs = _cost(what, fair.group_table_, fair.solution_.total_loss)
+    return [*shown(fair.group_table_), *said[:n], costs, *said[n:]]
 
 
 def proof(fair: FairPCA) -> list[str]:
@@ -97,28 +93,24 @@ def proof(fair: FairPCA) -> list[str]:
     return [in_options(sentence) for sentence in fair.certificate_.sentences()]
 
 
-def cost(prepared: PreparedTable, fair: FairPCA) -> str:
-    """What the fair subspace costs in total."""
-    compared = _compared(prepared, fair.group_table_, fair.solution_.total_loss)
-    return f"The fair subspace, of dimension {fair.n_components_}, has a total loss of {compared}."
-
-
-def of_model(prepared: PreparedTable, audited: GroupTable) -> list[TextTable | str]:
-    """What each group loses with an audited model, and what that costs in total."""
-    compared = _compared(prepared, audited, prepared.total(audited, audited.loss))
-    rows = " of the training rows" if audited.baseline == "training" else ""
-    return [
-        Heading("The model on this table:"),
-        *shown(audited),
-        f"The model has a total loss of {compared}{rows}.",
-    ]
-
-
-def _compared(prepared: PreparedTable, table: GroupTable, loss: float) -> str:
-    ordinary = prepared.total(table, table.pca_loss)
+def _cost(what: str, table: GroupTable, loss: float) -> str:
+    """What a subspace costs in total, beside ordinary PCA."""
+    ordinary = total(table, table.pca_loss)
     change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
     word = "more" if change >= 0.0 else "less"
-    return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
+    compared = f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
+    rows = " of the training rows" if table.baseline == "training" else ""
+    return f"{what} has a total loss of {compared}{rows}."
+
+
+def of_model(audited: GroupTable) -> list[TextTable | str]:
+    """What each group loses with an audited model, and what that costs in total."""
+    return [*shown(audited), _cost("The model", audited, total(audited, audited.loss))]
+
+
+def total(table: GroupTable, losses: Array) -> float:
+    """The mean loss of all rows, from the groups' mean losses."""
+    return float(np.average(losses, weights=table.weight))
 
 
 def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
@@ -134,11 +126,11 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
     }
 
 
-def as_data(prepared: PreparedTable, fair: FairPCA) -> dict[str, Any]:
+def as_data(fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
     return {
         "n_components": fair.n_components_,
-        "pca_total_loss": prepared.total(fair.group_table_, fair.group_table_.pca_loss),
+        "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
         "explained_variance_ratio": fair.explained_variance_ratio_,
         "groups": columns_as_data(fair.group_table_.to_dict()),
@@ -161,10 +153,10 @@ def comparison_as_data(found: Comparison) -> dict[str, Any]:
     }
 
 
-def model_as_data(prepared: PreparedTable, audited: GroupTable) -> dict[str, Any]:
+def model_as_data(audited: GroupTable) -> dict[str, Any]:
     """An audited model as plain data, for JSON."""
     return {
-        "total_loss": prepared.total(audited, audited.loss),
+        "total_loss": total(audited, audited.loss),
         "baseline": audited.baseline,
         "groups": columns_as_data(audited.to_dict()),
         "difference_interval": audited.intervals and audited.intervals.difference,

@@ -35,15 +35,12 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
         refusing(),
         warnings.catch_warnings(record=True, action="always") as caught,
     ):
-        limits = {"gap", "time_limit"} & {*changed(options)}
         fair = FairPCA(
             n_components,
             missing_labels=prepared.options.missing_labels,
             groups=prepared.options.grouping,
             criterion=options.make_criterion(),
-            solver=ExactSolver(gap=options.gap, time_limit=options.time_limit)
-            if limits
-            else "exact",
+            solver=ExactSolver(gap=options.gap, time_limit=options.time_limit),
         )
 
         def tell(
@@ -70,7 +67,8 @@ def find_front(
     with stage("finding the points of the front") as progress:
         solver = ExactSolver(gap=options.gap, time_limit=options.time_limit)
         criterion = options.make_criterion()
-        problem = front_problem(prepared.grouped_data(), dimension, criterion, solver, progress)
+        grouped_data = prepared.grouped_data().grouped(prepared.options.grouping)
+        problem = front_problem(grouped_data, dimension, criterion, solver, progress)
         labels = prepared.options.missing_labels
         return ParetoFront.from_problem(
             problem, points, missing_labels=labels, solver=solver, progress=progress
@@ -82,8 +80,8 @@ def compare_methods(prepared: PreparedTable, n_components: int, options: FitOpti
     """Compare methods on held-out rows; of the options the criterion and the measure count."""
     check_whole_number("--n-components", n_components)
     with stage("comparing methods on held-out rows") as progress:
-        grouped_data = prepared.grouped_data(reduce_wide=True)
         criterion, groups = options.make_criterion(), prepared.options.grouping
+        grouped_data = prepared.grouped_data(reduce_wide=True).grouped(groups)
         return comparison_of(grouped_data, n_components, criterion, groups, progress)
 
 
@@ -91,10 +89,9 @@ def compare_methods(prepared: PreparedTable, n_components: int, options: FitOpti
 def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -> GroupTable:
     """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
     options = prepared.options
-    grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
+    grouped_data = prepared.grouped_data(reduce_wide=True)
     position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
     space, grouped_data = grouped_data.space, grouped_data.grouped(options.grouping)
-    prepared.weigh(grouped_data.moments)
     known = baselines_of(reduction) if chosen.pop("baseline") == "training" else None
     r = reduction.n_components_
     auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
@@ -157,7 +154,6 @@ def report_on(
             progress=progress,
             **shown,
         )
-    prepared.weigh(made.front.problem.moments)
     # The words "{point}" are the report's, for the number of the point.
     return replace(
         made,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
@@ -27,6 +27,7 @@ from fairpca.cli._terminal import MODEL, BadInputError, check_destination, refus
 
 if TYPE_CHECKING:
     from fairpca.criteria import Criterion as FairnessCriterion
+    from fairpca.tables.column_checks import ColumnRules
 
 
 def option(default: Any, text: str, words: Sequence[str] = (), **how: Any) -> Any:
@@ -42,11 +43,28 @@ Table = Annotated[
         "dates, keys of the rows and numbers with a slip, are refused with what to do about them.",
     ),
 ]
+
+
+def parse_dimension(text: str) -> int | float:
+    """A number of columns, or a share."""
+    try:
+        value = int(text) if text.strip().isdecimal() else float(text)
+    except ValueError:
+        value = 0.0
+    if not (value >= 1 if isinstance(value, int) else 0.0 < value < 1.0):
+        raise BadInputError(
+            "--n-components must be a whole number of at least 1 such as 5, or a share between 0 "
+            f"and 1 such as 0.9, got {text!r}."
+        )
+    return value
+
+
 DIMENSION_TEXT = (
     "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
     "that share of its variance."
 )
-Dimension = Annotated[str, typer.Option("--n-components", metavar="5|0.9", help=DIMENSION_TEXT)]
+DIMENSION: dict[str, Any] = {"metavar": "5|0.9", "parser": parse_dimension}
+Dimension = Annotated[float, typer.Option("--n-components", help=DIMENSION_TEXT, **DIMENSION)]
 
 
 @dataclass(frozen=True)
@@ -154,21 +172,16 @@ class FitOptions:
 
     def make_criterion(self) -> FairnessCriterion:
         """The criterion that is asked for; its parameters are options of the same names."""
-        from fairpca.criteria import CRITERIA, AtMost, Criterion
+        from fairpca.criteria import CRITERIA, AtMost
 
-        kinds: dict[str, Any] = {**CRITERIA, "bound": AtMost}
-        own, chosen = {one.name for one in fields(self)}, "bound"
-        taken = {name: own & {*signature(kind).parameters} for name, kind in kinds.items()}
-        named = "--bound"
-        if self.bound is None:
-            chosen, named = self.criterion, f"--criterion {self.criterion}"
-        odd = sorted(({*changed(self)} & set().union(*taken.values())) - taken[chosen])
-        if odd:
+        kind: Any = CRITERIA[self.criterion] if self.bound is None else AtMost
+        known = signature(kind).parameters
+        parameters = {name: getattr(self, name) for name in _OF_CRITERIA if name in known}
+        if odd := sorted({*changed(self)}.intersection(_OF_CRITERIA).difference(known)):
             typed = " and ".join(f"--{name.replace('_', '-')}" for name in odd)
+            named = f"--criterion {self.criterion}" if self.bound is None else "--bound"
             raise BadInputError(f"{typed} cannot be had with {named}: leave out one of them.")
-        given = () if self.bound is None else (self.bound,)
-        parameters = {name: getattr(self, name) for name in taken[chosen]}
-        made: Criterion = kinds[chosen](*given, **parameters)
+        made: FairnessCriterion = kind(*(() if self.bound is None else (self.bound,)), **parameters)
         return made
 
 
@@ -182,20 +195,6 @@ class FrontOptions(FitOptions):
         "difference between two groups (equal).",
         FRONTS,
     )
-
-
-def parse_dimension(text: str) -> int | float:
-    """A number of columns, or a share."""
-    try:
-        value = int(text) if text.strip().isdecimal() else float(text)
-    except ValueError:
-        value = 0.0
-    if not (value >= 1 if isinstance(value, int) else 0.0 < value < 1.0):
-        raise BadInputError(
-            "--n-components must be a whole number of at least 1 such as 5, or a share between 0 "
-            f"and 1 such as 0.9, got {text!r}."
-        )
-    return value
 
 
 @dataclass(frozen=True)
@@ -330,6 +329,14 @@ class TableOptions:
         """What several sensitive columns make groups of."""
         return self.groups or "intersections"
 
+    def rules(self, table: Any) -> ColumnRules:
+        """What is said of the columns of a table (`fairpca.tables.reading.Table`)."""
+        from fairpca.tables.column_checks import ColumnRules
+
+        same = [one.name for one in fields(ColumnRules) if hasattr(self, one.name)]
+        found = {name: getattr(self, name) for name in same} | {"drop": self.unused}
+        return ColumnRules(**found, codes=table.codes)
+
     def adding(self, more: dict[str, Any]) -> TableOptions:
         """The same with further options."""
         merged: dict[str, Any] = {
@@ -345,6 +352,9 @@ def changed(options: TableOptions | FitOptions) -> dict[str, Any]:
     return {name: value for name, (value, default) in values.items() if value != default}
 
 
+_OF_CRITERIA = ("tolerance", "measure", "max_extra_loss", "standard_errors")
+"""Options that are parameters of a criterion."""
+
 OF_ONE_SUBSPACE = ("tolerance", "bound", "max_extra_loss", "standard_errors")
 """Options that say nothing of a front."""
 
@@ -355,12 +365,17 @@ def with_options(
     only: Collection[str] = (),
     without: Collection[str] = (),
     required: Collection[str] = (),
-    **kinds: type[Any],
 ) -> Callable[[Command], Command]:
-    """Give a command the options that are fields of `kinds`, and it these."""
+    """Give a command that takes dataclasses options that are their fields.
+
+    Of all fields these are `only` some, or those `without` some.
+    """
 
     def decorate(command: Command) -> Command:
-        own = dict(signature(command, eval_str=True).parameters)
+        own = signature(command, eval_str=True).parameters
+        kinds: dict[str, Any] = {
+            name: each.annotation for name, each in own.items() if is_dataclass(each.annotation)
+        }
         parameters = [parameter for name, parameter in own.items() if name not in kinds]
         taken: dict[str, list[str]] = {}
         for name, kind in kinds.items():
@@ -381,7 +396,9 @@ def with_options(
                 passed[name] = kind(**known)
             command(*arguments, **passed)
 
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        # The backspace keeps the lines of the examples as they are.
+        run.__doc__ = str(command.__doc__).replace("For example:", "\b\n    Examples:")
+        run.__name__ = command.__name__
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         run.__signature__ = Signature(  # type: ignore[attr-defined]
             [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]

@@ -2,7 +2,7 @@
 
 import codecs
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,20 +12,20 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow
 
-from fairpca import FairPCA, GroupMoments, GroupTable
+from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
 from fairpca.choices import READABLE
 from fairpca.cli._options import TableOptions
+from fairpca.cli._small_groups import Regrouping, regroup
 from fairpca.cli._terminal import (
     BadInputError,
     check_suffix,
     failure,
-    merged,
+    fixes,
     refusal,
     refusing,
     show_warning,
     stage,
-    written,
 )
 from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import warn_user
@@ -35,6 +35,7 @@ from fairpca.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
 from fairpca.tables.columns import (
     TableError,
+    collecting,
     label_groups,
     numbers,
     quoted,
@@ -51,7 +52,6 @@ from fairpca.tables.preparation import (
     notes_on,
 )
 from fairpca.tables.reading import CsvRules, OtherTypeError, Table
-from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
 Result = TypeVar("Result")
@@ -63,8 +63,7 @@ class PreparedTable:
 
     A table in memory has `rows`, `groups` and `weights`, as `prepare_data` takes them; of one that
     is read in batches there are the `moments`; and of one that has not been read there is nothing
-    yet. `weight_of` has the weights of the groups that were asked for; `added` are the options that
-    `--auto` has added, and `problems` why.
+    yet. `added` are the options that `--auto` has added, and `problems` why.
     """
 
     table: Table
@@ -79,7 +78,6 @@ class PreparedTable:
     regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    weight_of: dict[Hashable, float] = field(default_factory=dict)
     added: str = ""
     problems: Sequence[str] = ()
 
@@ -92,31 +90,18 @@ class PreparedTable:
             notes[self.options.weights] = ["the weights of the rows"]
         return self.preparation.outcomes(self.tally, {**notes, **self.notes})
 
-    def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
-        """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
-        groups = groups or self.options.grouping
+    def grouped_data(self, *, reduce_wide: bool = False) -> GroupedData:
+        """The table by combinations of its sensitive columns, as `prepare_data` has it."""
         if self.moments is not None:
-            found = GroupedData.from_moments(self.moments, groups)
-        else:
-            found = prepare_data(
-                self.rows,
-                self.groups,
-                self.weights,
-                missing_labels=self.options.missing_labels,
-                groups=groups,
-                reduce_wide=reduce_wide,
-                folds=self.folds,
-            )
-        self.weigh(found.moments)
-        return found
-
-    def weigh(self, moments: GroupMoments) -> None:
-        """Take in the weights of groups."""
-        self.weight_of.update(zip(moments.labels, moments.weight.tolist(), strict=True))
-
-    def total(self, table: GroupTable, losses: Array) -> float:
-        """The mean loss of all rows, from the groups' mean losses."""
-        return float(np.average(losses, weights=[self.weight_of[label] for label in table.labels]))
+            return GroupedData.from_moments(self.moments)
+        return prepare_data(
+            self.rows,
+            self.groups,
+            self.weights,
+            missing_labels=self.options.missing_labels,
+            reduce_wide=reduce_wide,
+            folds=self.folds,
+        )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows.
@@ -124,20 +109,21 @@ class PreparedTable:
         From the first that lacks values on there are none: what the table lacks is counted to its
         end, and then refused.
         """
-        if self.rows is not None:
-            start = 0
-            for batch in self.table.batches(columns or [self.preparation.columns[0].name]):
-                yield batch, self.rows[start : start + batch.num_rows]
-                start += batch.num_rows
+        if self.rows is not None:  # of the one batch that there is
+            (batch,) = self.table.batches(columns or [self.preparation.columns[0].name])
+            yield batch, self.rows
             return
         self.tally.clear()
         names = [column.name for column in self.preparation.columns]
         every, unknown = [*dict.fromkeys([*names, *columns])], self.options.unknown_categories
+        lacking = False
         for batch in _batches(self.table, doing, every, len(self.preparation.means)):
             rows = self.preparation.apply(batch.select(names), self.tally, unknown)
-            if not any(what == "missing" for what, _ in self.tally):
+            lacking = any(what == "missing" for what, _ in self.tally)
+            if not lacking:
                 yield batch, rows
-        refuse(missing_error(self.tally, is_new=True))
+        if lacking:
+            refuse(missing_error(self.tally, is_new=True))
 
 
 def prepare_table(
@@ -156,91 +142,67 @@ def prepare_table(
     to `n_components` columns.
     """
 
-    def opened(tried: TableOptions) -> Table:
-        return _open(path, tried, {*tried.sensitive}, whole=keeps == "report")
-
     def learned(table: Table, tried: TableOptions) -> PreparedTable:
         require_columns(table.names, carry)
-        how = {name: getattr(tried, name) for name in _LEARNED}
-        how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
-        learner = PreparationLearner(table.names, **how)
+        learner = PreparationLearner(table.names, tried.rules(table))
         if copies := [name for name in table.repeated if name in learner.used]:
             raise TableError(
                 f"Columns have the name of another: {quoted(copies)}, as they are called here",
                 "give each a name of its own, or leave them out",
                 drop=tuple(copies),
             )
-        if tried.drop_missing:
-            table.complete = [*learner.used, *tried.weighted]
-        table.needed = list(
-            dict.fromkeys([*learner.used, *tried.sensitive, *tried.weighted, *carry])
-        )
-
+        table.complete = [*learner.used, *tried.weighted] if tried.drop_missing else ()
+        table.needed = [*learner.used, *tried.sensitive, *tried.weighted, *carry]
         errors: list[TableError] = []
         regrouping = Regrouping(())
-        try:
-            regrouping = _regrouped(table, tried, "error" if keeps else "keep")
-        except TableError as error:
-            errors = [error, *error.also]
-        try:
+        with collecting(errors):
+            regrouping = regroup(table, tried, "error" if keeps else "keep")
+        wrong, errors = errors, []
+        with collecting(errors):
             for batch in _batches(table, "learning the columns", learner.used):
                 learner.see(batch)
             found = learner.preparation()
-        except TableError as error:
-            errors = [error, *error.also, *errors]
-        refuse(errors)
+        refuse([*errors, *wrong])
         prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
-        prepared = _gathered(replace(prepared, notes=learner.notes(found)), carry)
+        prepared = _gathered(replace(prepared, notes=learner.notes), carry)
         if prepared.n_rows < 2:
             raise BadInputError("the table has one row: a fair subspace needs at least two.")
-        if n_components > len(prepared.preparation.means):
+        if n_components > len(found.means):
             raise BadInputError(
-                f"--n-components {n_components} is more than the {len(prepared.preparation.means)} "
-                "columns that there are."
+                f"--n-components {n_components} is more than the {len(found.means)} columns that "
+                "there are."
             )
         return prepared
 
-    return _settled(options, opened, learned)
-
-
-_LEARNED = (
-    *("sensitive", "standardize", "as_text", "as_number", "impute", "min_rows"),
-    "decimal",
-)
-"""The options that a `PreparationLearner` has too."""
+    return _settled(path, options, learned, whole=keeps == "report")
 
 
 def prepare_with_model(
     path: Path,
-    preparation: Preparation,
+    model: Preparation,
     options: TableOptions,
     *,
     carry: Sequence[str] = (),
-    folds: str | None = None,
     read: bool = True,
 ) -> PreparedTable:
     """Prepare a new table as that of a model was; `read` says whether its rows are read already."""
+    needed = [column.name for column in model.columns]
 
-    def opened(tried: TableOptions) -> Table:
-        needed = [column.name for column in preparation.columns]
-        texts = {*preparation.text_columns}
-        text = {*preparation.sensitive, *tried.sensitive} - {*needed}
-        table = _open(path, tried, text | texts, as_text=texts)
+    def prepared(table: Table, tried: TableOptions) -> PreparedTable:
         others = [*carry, *tried.sensitive, *tried.weighted]
         require_columns(table.names, [*others, *tried.unused])
         unused = {*tried.unused, *(name for name in others if name not in needed)}
-        preparation.check_names([name for name in table.names if name not in unused])
-        table.needed = list(dict.fromkeys([*needed, *others]))
+        model.check_names([name for name in table.names if name not in unused])
+        table.needed = [*needed, *others]
         table.complete = needed if tried.drop_missing else ()
-        return table
-
-    def prepared(table: Table, tried: TableOptions) -> PreparedTable:
-        found = PreparedTable(table, preparation, tried, folds=folds)
+        found = PreparedTable(table, model, tried)
         if not read:
             return found
-        return _gathered(replace(found, regrouping=_regrouped(table, tried, "keep")))
+        return _gathered(replace(found, regrouping=regroup(table, tried, "keep")))
 
-    return _settled(options, opened, prepared)
+    text = {*model.sensitive} - {*needed}
+    as_text = [column.name for column in model.columns if column.categories]
+    return _settled(path, options, prepared, text=text, as_text=as_text)
 
 
 def until_types_hold(work: Callable[[], Result]) -> Result:
@@ -251,11 +213,12 @@ def until_types_hold(work: Callable[[], Result]) -> Result:
 
 
 def _settled(
+    path: Path,
     options: TableOptions,
-    opened: Callable[[TableOptions], Table],
     prepared_from: Callable[[Table, TableOptions], PreparedTable],
+    **how: Any,
 ) -> PreparedTable:
-    """What a table that is opened becomes, once nothing is wrong with it.
+    """What a table becomes once nothing is wrong with it; `how` it is read is as for `_opened`.
 
     Where the table is refused, the options that help are added, and it is tried again. So all that
     is wrong is known, and what makes the table run has been tried. `--auto` goes on with it.
@@ -264,13 +227,13 @@ def _settled(
     tried, caught = options, []
     while True:
         try:
-            table = opened(tried)
+            table = _opened(path, tried, **how)
             with warnings.catch_warnings(record=True, action="always") as caught:
                 prepared = until_types_hold(partial(prepared_from, table, tried))
             break
         except (ValueError, ImportError, BadInputError) as error:
             errors += [error, *getattr(error, "also", ())]
-            more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
+            more = tried.adding(fixes(errors))
             if more == tried:
                 raise refusal(errors, sure=False) from error
             tried = more
@@ -280,19 +243,19 @@ def _settled(
         show_warning(warning.message, warning.category)
     if not errors:
         return prepared
-    added = typed_options(merged(getattr(each, "fix", {}) for each in errors))
     problems = [*dict.fromkeys(getattr(each, "problem", str(each)) for each in errors)]
-    return replace(prepared, added=added, problems=problems)
+    return replace(prepared, added=typed_options(fixes(errors)), problems=problems)
 
 
-def _open(
+def _opened(
     path: Path,
     options: TableOptions,
-    text: set[str],
     *,
-    as_text: Set[str] = frozenset(),
+    text: Set[str] = frozenset(),
+    as_text: Sequence[str] = (),
     whole: bool = False,
 ) -> Table:
+    """The table of a file; `whole` keeps it in memory, and other choices are as for `Table`."""
     if not path.exists():
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
@@ -301,21 +264,10 @@ def _open(
     encoding, missing = codecs.lookup(options.encoding).name, tuple(options.missing_values)
     return Table(
         path,
-        text={*text, *as_text, *options.as_text},
+        text={*text, *options.sensitive},
         as_text={*as_text, *options.as_text},
         in_memory=True if whole else False if options.stream else None,
         rules=CsvRules(options.sep, options.decimal, encoding, missing),
-    )
-
-
-def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
-    return regroup(
-        table,
-        options.sensitive,
-        missing_labels=options.missing_labels,
-        small_groups=options.small_groups or default,
-        min_rows=options.min_rows,
-        groups=options.grouping,
     )
 
 
@@ -333,8 +285,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
         weights = row_weights(batch, options.weights) if options.weights else None
         if table.in_memory:
             groups = labelled.select(names).to_pandas(integer_object_nulls=True)
-            more = {"groups": groups, "weights": weights}
-            prepared = replace(prepared, n_rows=n_rows, rows=rows, **more)
+            prepared = replace(prepared, rows=rows, groups=groups, weights=weights)
             continue
         parted = label_groups(labelled, names, options.missing_labels)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -345,6 +296,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
     if prepared.regrouping.said:
         warn_user(prepared.regrouping.said)
     warn_of_dropped(table.n_unlabelled, n_rows + table.n_unlabelled)
+    prepared = replace(prepared, n_rows=n_rows)
     if table.in_memory:
         return prepared
     if not total.n_groups:
@@ -352,7 +304,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
     moments = total.moments()
     if not moments.is_finite:
         raise ValueError("Values are too large to be squared.")
-    return replace(prepared, n_rows=n_rows, moments=moments)
+    return replace(prepared, moments=moments)
 
 
 def row_weights(batch: Any, name: str) -> Array:
@@ -398,9 +350,7 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
             yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
     carried = list(dict.fromkeys(carry))
-    n_rows = until_types_hold(lambda: write_batches(reduced(), path))
-    written.append(path)
-    return n_rows
+    return until_types_hold(lambda: write_batches(reduced(), path))
 
 
 def _batches(

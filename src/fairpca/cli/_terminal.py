@@ -40,8 +40,8 @@ _PATIENCE = 2.0
 _PATIENCE_ON_A_TERMINAL = 0.5
 """The same where the words go when the work is done."""
 
-_WIDEST = 120
-"""Columns beyond which sentences do not go: longer lines are hard to read."""
+WIDEST = 120
+"""Columns beyond which sentences and help do not go: longer lines are hard to read."""
 
 STDOUT = "standard output"
 """What is named where that cannot be written to."""
@@ -52,8 +52,7 @@ _shown: "Live | None" = None
 """What the terminal shows at the moment."""
 
 warned: list[str] = []
-written: list[Path] = []
-"""Of what a command has warned, and the files that it has written, so far."""
+"""Of what a command has warned so far."""
 
 
 class BadInputError(Exception):
@@ -70,34 +69,30 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except (ValueError, ImportError) as error:
-        if hasattr(error, "fix"):
-            raise refusal([error]) from error
-        raise BadInputError(" ".join(in_options(str(error)).split())) from error
+        raise refusal([error, *getattr(error, "also", ())]) from error
 
 
 def refusal(errors: Sequence[Any], sure: bool = True) -> BadInputError:
-    """What is said of tables that are refused (`TableError`), and what to add to be rid of that.
+    """What is said of what is refused and, of tables (`TableError`), what to add to be rid of it.
 
     `sure` says that the table can be used with that.
     """
     from fairpca.tables.columns import typed_options
 
-    every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
-    said = (getattr(each, "in_options", str(each)) for each in every)
-    lines = [in_options(sentence).replace("\n", " ") for sentence in said]
-    fix = merged(getattr(each, "fix", {}) for each in every)
-    if fix:
+    said = (in_options(getattr(each, "in_options", str(each))) for each in errors)
+    lines = [re.sub(r"\s*\n\s*", " ", sentence) for sentence in said]
+    if fix := fixes(errors):
         lines.append(f"{'add' if sure else 'then add'}: {typed_options(fix)}")
     return BadInputError("\n".join(dict.fromkeys(lines)))
 
 
-def merged(fixes: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Options of several fixes; of one that takes many values all are kept."""
+def fixes(errors: Sequence[Any]) -> dict[str, Any]:
+    """The options that help against errors; of one that takes many values all are kept."""
     found: dict[str, Any] = {}
-    for fix in fixes:
-        for name, value in fix.items():
-            both = (*found.get(name, ()), *value) if isinstance(value, tuple) else value
-            found[name] = tuple(dict.fromkeys(both)) if isinstance(value, tuple) else both
+    for error in errors:
+        for name, value in getattr(error, "fix", {}).items():
+            several = isinstance(value, tuple)
+            found[name] = (*dict.fromkeys((*found.get(name, ()), *value)),) if several else value
     return found
 
 
@@ -114,7 +109,7 @@ def to_stdout() -> Iterator[None]:
 def show(
     as_json: bool,
     data: Callable[[], dict[str, Any]],
-    words: Callable[[], Iterable[TextTable | str]],
+    words: Iterable[TextTable | str],
     **files: Path | None,
 ) -> None:
     """Print a result, as JSON in ASCII or in words, and the files that were written."""
@@ -130,7 +125,7 @@ def show(
         for name, path in files.items()
         if path is not None
     ]
-    for part in [*words(), *written_files]:
+    for part in [*words, *written_files]:
         if isinstance(part, TextTable):
             lines = part.lines(console.width if console else WIDTH)
         else:
@@ -211,7 +206,7 @@ def _lines(text: str, console: "Console | None") -> list[str]:
     lines = [printable(line) for line in text.split("\n")]
     if console is None:
         return lines
-    width = min(console.width, _WIDEST)
+    width = min(console.width, WIDEST)
     return [part for line in lines for part in wrapped(line, width)]
 
 

@@ -14,17 +14,20 @@ import numpy as np
 from scipy.linalg import lapack
 
 from fairpca._linalg.types import Array
-from fairpca.files.archive import FileFormat, shown_source
-from fairpca.files.checks import quoted, require, taking_for_damage
-from fairpca.files.schema import (
+from fairpca.files.archive import (
+    COUNT,
     POSITIVE,
     ROWS,
+    TEXT,
+    FileFormat,
     Optional,
+    Texts,
     Values,
     labels,
-    text,
-    texts,
-    whole,
+    quoted,
+    require,
+    shown_source,
+    taking_for_damage,
 )
 from fairpca.groups import Fold, warn_of_small_groups
 
@@ -88,12 +91,10 @@ SCHEMA = {
     "scatter": Values("kdd"),
     "labels": labels,
     # As in a data frame, two columns may have the same name.
-    "feature_names": Optional(texts("d", different=False)),
-    "group_names": Optional(texts()),
-    "n_dropped": whole(0),
-    "pass": Optional(
-        {"asked": text(), "files": [{"name": text(), "size": whole(0), "changed_ns": text()}]}
-    ),
+    "feature_names": Optional(Texts("d", different=False)),
+    "group_names": Optional(Texts()),
+    "n_dropped": COUNT,
+    "pass": Optional({"asked": TEXT, "files": [{"name": TEXT, "size": COUNT, "changed_ns": TEXT}]}),
 }
 """What a file of moments holds, of k groups and d columns: the attributes of `GroupMoments`, and
 under ``pass`` what a pass over files has read so far (see `fairpca.sources`)."""
@@ -133,7 +134,7 @@ def read(source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any] | N
 
 def pack(stored: Any) -> bytes:
     """Moments as the bytes of such a file."""
-    return FILE.pack({**_source(stored), "pass": None})
+    return b"".join(FILE.parts({**_source(stored), "pass": None}))
 
 
 def _source(stored: Any) -> dict[str, Any]:

@@ -405,6 +405,7 @@ class Auditor:
             intervals=intervals,
             p_value=None if test is None else test.p_values,
             notes=tuple(self._notes(variance, intervals, test)),
+            weight=moments.weight,
         )
 
     def _intervals(self, loss: Array, own: Array, pca: Array) -> GroupIntervals:

@@ -17,7 +17,7 @@ import pyarrow
 from fairpca._linalg.threads import one_blas_thread
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
-from fairpca.files.checks import checked_texts, require, taking_for_damage
+from fairpca.files.archive import checked_texts, require, taking_for_damage
 from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.moments.sums import worker_threads
@@ -91,7 +91,7 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
         column = batch.column(name)
         if encoded_text(column, name) is None:
             continue
-        summary = ColumnSummary(name, places=table.places)
+        summary = ColumnSummary(name)
         summary.see(column)
         slip = summary.slip()
         if slip is not None:

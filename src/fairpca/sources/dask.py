@@ -16,7 +16,7 @@ from fairpca._linalg.types import Array
 from fairpca.folds import in_folds
 from fairpca.groups import check_number_of_groups, encode_groups
 from fairpca.moments import GroupMoments
-from fairpca.tables.columns import ColumnChoice, Columns, require_columns, warn_of_left_out
+from fairpca.tables.columns import ColumnChoice, Columns, require_columns
 from fairpca.validation import check_rows, check_weights, explain_not_finite, refuse_text_columns
 
 _FAN_IN = 8
@@ -35,8 +35,6 @@ def frame_moments(
     if frame.ndim != 2:
         raise ValueError("X is a series of Dask, not a table: pass a data frame.")
     columns = choice.columns(pyarrow.Schema.from_pandas(frame._meta_nonempty, False))
-    if columns.all_numeric:
-        warn_of_left_out([name for name in frame.columns if name not in columns.names])
     work = partial(_of_frame, columns=columns, missing_labels=missing_labels, folds=folds)
     options = {"meta": pandas.Series(dtype=object), "enforce_metadata": False}
     # One expression, so that of a file only the columns that are needed are read, and once.

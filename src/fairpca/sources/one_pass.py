@@ -50,8 +50,8 @@ def read_moments(
     features : sequence of str, default=None
         The columns to reduce, numeric and without missing values. None takes all numeric ones of
         the first table that are not named otherwise, and refuses further tables with more, and
-        columns of CSV files that nearly are, because of a slip. A warning names the columns of Dask
-        and Spark that are left out because they hold no numbers.
+        columns of CSV files that nearly are, because of a slip. A warning names the columns that
+        are left out because they hold no numbers.
     sample_weight : str, default=None
         The column with non-negative weights of the rows; of a Dask array an array.
     keep_sensitive : bool, default=False

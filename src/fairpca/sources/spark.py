@@ -15,7 +15,6 @@ from fairpca.tables.columns import (
     Columns,
     check_column_names,
     require_columns,
-    warn_of_left_out,
 )
 
 _SENT = "task long, moments binary"
@@ -34,8 +33,6 @@ def moments(
     """
     _require_spark(frame)
     columns = choice.columns(_schema(frame))
-    if columns.all_numeric:
-        warn_of_left_out([name for name in frame.columns if name not in columns.names])
 
     def sum_partition(batches: Iterable[Any]) -> Iterator[Any]:
         """One row with the moments of all batches of a partition, or none if it has no rows."""

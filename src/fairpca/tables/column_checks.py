@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,11 +42,7 @@ from fairpca.tables.columns import (
     numbers,
     quoted,
     typed,
-    zeros_error,
 )
-
-Places = Callable[[str, Collection[str]], Mapping[str, str]]
-"""Says where some cells of a column stand in a file."""
 
 NEARLY_ALL = 0.9
 """The share of cells by which a column is judged: fewer than one in ten may be a slip."""
@@ -80,10 +76,10 @@ _PATTERNS = {
     "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?"),
     "either": re.compile(r"[+-]?\d{1,3},\d{3}"),
     "other decimal": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
-    "thousands": re.compile(
+    "dressed": re.compile(
         r"[+-]?\d{1,3}(?:([,.'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
+        rf"|[+-]?(?=.*[{_SIGNS}])[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"
     ),
-    "sign": re.compile(rf"[+-]?(?=.*[{_SIGNS}])[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"),
     "date": re.compile(
         r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
         rf"|\d{{1,2}}\.?[ -](?:{_MONTHS})[a-z]*\.?,?[ -]\d{{2,4}}"
@@ -93,7 +89,7 @@ _PATTERNS = {
         re.I,
     ),
 }
-_DRESSED = {"either", "other decimal", "thousands", "sign"}
+_DRESSED = {"either", "other decimal", "dressed"}
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _KEY = re.compile(
     r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn|rownames?|row[ ._]?(?:names?|number|no))"
@@ -113,8 +109,8 @@ def classify_cell(text: str, decimal: str = ".") -> str:
     """What kind of text a cell has, where numbers have this decimal point.
 
     That is "number", "either" (a number with the other decimal point, or separators between
-    thousands), "other decimal", "thousands", "sign", "date", "missing" (a word that is no value
-    among numbers) or "text".
+    thousands), "other decimal", "dressed" (with separators or signs), "date", "missing" (a word
+    that is no value among numbers) or "text".
     """
     plain = text.strip()
     if text in MISSING_WORDS:
@@ -129,6 +125,45 @@ def classify_cell(text: str, decimal: str = ".") -> str:
     return "text"
 
 
+@dataclass(frozen=True)
+class ColumnRules:
+    """What is said of the columns of a table, by which they are checked and prepared.
+
+    Attributes
+    ----------
+    sensitive : sequence of str, default=()
+        The columns that make the groups; they do not enter.
+    drop : sequence of str, default=()
+        Further columns that do not enter, such as a target.
+    standardize : {"numbers", "all", "none"}, default="numbers"
+        Which columns are brought to mean 0 and variance 1 (constant ones to 0): all, or those that
+        are not 0/1 columns, which stay as they are.
+    impute : bool, default=False
+        Whether missing and infinite numbers become the mean, here and in other tables, and missing
+        text the most frequent one, or are refused.
+    min_rows : int, default=1
+        Categories with fewer rows become one, whose name alone is kept; and what is filled in
+        is told by at least this number of rows.
+    as_text, as_number : sequence of str, default=()
+        Columns that are not checked: those of text with numbers or dates that are names of
+        categories, and those of numbers that only seem to be keys or weights.
+    decimal : {".", ","}, default="."
+        The decimal point in text that may be numbers.
+    codes : mapping, default={}
+        Columns of numbers with zeros in front, as codes have, and such a number of each.
+    """
+
+    sensitive: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    standardize: str = "numbers"
+    impute: bool = False
+    min_rows: int = 1
+    as_text: Sequence[str] = ()
+    as_number: Sequence[str] = ()
+    decimal: str = "."
+    codes: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass
 class ColumnSummary:
     """What is kept of a column to check, to encode, to fill in and to standardise it.
@@ -138,10 +173,7 @@ class ColumnSummary:
     """
 
     name: str
-    impute: bool = False
-    min_rows: int = 1
-    decimal: str = "."
-    places: Places | None = None
+    rules: ColumnRules = field(default_factory=ColumnRules)
     n_rows: int = 0
     n_missing: int = 0
     mean: float = 0.0
@@ -193,9 +225,9 @@ class ColumnSummary:
     def _see_texts(self, counts: Mapping[str, int]) -> None:
         self.is_text = True
         for text, count in counts.items():
-            kind = classify_cell(text, self.decimal)
+            kind = classify_cell(text, self.rules.decimal)
             self.cells[kind] += count
-            if kind == "number" and self.decimal in text:
+            if kind == "number" and self.rules.decimal in text:
                 self.n_fractions += count
             shown = self.examples.setdefault(kind, [])
             if len(shown) <= _SHOWN and text not in shown:
@@ -205,12 +237,7 @@ class ColumnSummary:
             if len(self.texts) > MOST_KEPT:  # those of a column that names each row may not fit
                 self.texts = None
 
-    @property
-    def is_binary(self) -> bool:
-        """Whether all values are 0 and 1."""
-        return not self.is_text and self.whole and (self.low, self.high) == (0.0, 1.0)
-
-    def numbers_note(self) -> list[str]:
+    def note_on_numbers(self) -> list[str]:
         """What a person should know of numbers that are all the same, or as long as codes are."""
         if self.low == self.high:
             return ["constant"]
@@ -222,30 +249,10 @@ class ColumnSummary:
             f"({typed('--drop', [self.name])} leaves them out)"
         ]
 
-    def fill(self) -> float | str | None:
-        """What missing values become, or None if they are refused.
-
-        The mean is that of at least `min_rows` rows, so that it is not the value of one person.
-        """
-        if not self.impute:
-            return None
-        if self.is_text:
-            texts = self.texts or Counter({"": 0})
-            return min(texts, key=lambda text: (-texts[text], text))
-        return self.center if self.n_rows - self.n_missing >= self.min_rows else None
-
-    @property
-    def center(self) -> float:
-        """The mean of the numbers; that of equal ones is not off by rounding."""
-        return self.low if self.low == self.high else float(self.mean)
-
-    def refusal(self, as_text: bool, as_number: bool, zeros: str | None) -> TableError | None:
-        """What is said of the column if it cannot be meant as it is.
-
-        `as_text` and `as_number` are what the user has said that it is; `zeros` is a number with
-        zeros in front, if the file has one.
-        """
-        name, n_present = self.name, self.n_rows - self.n_missing
+    def refusal(self) -> TableError | None:
+        """What is said of the column if it cannot be meant as it is."""
+        name, rules, n_present = self.name, self.rules, self.n_rows - self.n_missing
+        as_text, as_number = name in rules.as_text, name in rules.as_number
         if _UNNAMED.fullmatch(name) and not as_text and not as_number:
             has = "has no name in the file, as an index that was written into it has"
             return self._refused(has, "name it, or leave it out")
@@ -253,10 +260,10 @@ class ColumnSummary:
             return self._refused("has no value at all", "leave it out")
         if self.is_text:
             return self._text_refusal(as_text, as_number)
-        if self.n_missing and self.impute and n_present < self.min_rows:
-            has = f"has fewer than {self.min_rows} numbers, too few to fill in the others"
+        if self.n_missing and rules.impute and n_present < rules.min_rows:
+            has = f"has fewer than {rules.min_rows} numbers, too few to fill in the others"
             return self._refused(has, "leave the column out")
-        is_weight = _WEIGHT.fullmatch(name) is not None
+        is_weight, zeros = _WEIGHT.fullmatch(name) is not None, rules.codes.get(name)
         if as_number or not (zeros is not None or is_weight or self._is_key()):
             return None
         measured = f"{typed('--as-number', [name])} takes it for a measurement"
@@ -293,9 +300,6 @@ class ColumnSummary:
         return bool(np.log1p(-np.arange(len(self.different)) / width).sum() < np.log(CHANCE))
 
     def _text_refusal(self, as_text: bool, as_number: bool) -> TableError | None:
-        odd = [text for text in self.texts or () if "\0" in text]
-        if odd:
-            return zeros_error(self.name, self._shown(odd[:1]), drop=(self.name,))
         cells, different = self.cells, self._too_different()
         judged = 0 if as_text else cells.total() - cells["missing"]
         found = self.slip(different is None) if judged else None
@@ -309,7 +313,7 @@ class ColumnSummary:
 
     def _too_different(self) -> TableError | None:
         """What is said of texts that cannot be categories, because they are too different."""
-        texts, n, least = self.texts, self.cells.total(), max(self.min_rows, 2)
+        texts, n, least = self.texts, self.cells.total(), max(self.rules.min_rows, 2)
         rare = [count for count in (texts or {}).values() if count < least]
         remedy = "put them into fewer categories, or leave the column out"
         if texts is None:
@@ -328,7 +332,7 @@ class ColumnSummary:
         cells, n = self.cells, self.cells.total() - self.cells["missing"]
         n_numbers, n_either = cells["number"], cells["either"]
         n_marked = n_either + cells["other decimal"]
-        n_dressed = n_marked + cells["thousands"] + cells["sign"]
+        n_dressed = n_marked + cells["dressed"]
         if n_numbers == n:  # in a Parquet file, or with characters that cannot be seen
             odd = [text for text in self.texts or () if not text.isascii()][:1]
             such = f", such as {self._shown(odd)}" if odd else ""
@@ -345,12 +349,12 @@ class ColumnSummary:
 
     def _is_many(self) -> bool:
         """Whether different numbers among the texts are no categories any more."""
-        found = (classify_cell(text, self.decimal) == "number" for text in self.texts or ())
+        found = (classify_cell(text, self.rules.decimal) == "number" for text in self.texts or ())
         return self.texts is None or sum(found) >= MANY
 
     def _other_decimal(self, is_sure: bool) -> TableError:
         """What is said of numbers with the other decimal point, if that is what it is."""
-        mark, option = ("comma", ",") if self.decimal == "." else ("point", ".")
+        mark, option = ("comma", ",") if self.rules.decimal == "." else ("point", ".")
         examples = [*self.examples.get("other decimal", ()), *self.examples.get("either", ())]
         has = f"has numbers with a {mark}, such as {self._shown(examples[:1])}"
         remedy = "write their decimals with the other mark"
@@ -379,10 +383,5 @@ class ColumnSummary:
         return self._refused(has, remedy, ", ".join(instead), missing_values=tuple(odd))
 
     def _shown(self, texts: Sequence[str]) -> str:
-        """Some cells, and where they stand."""
-        found = {} if self.places is None else self.places(self.name, texts)
-        return ", ".join(
-            (quoted([text]) if text == text.strip() else ascii(text))
-            + (f" ({found[text]})" if text in found else "")
-            for text in texts
-        )
+        """Some cells, with the spaces at their ends."""
+        return ", ".join(quoted([t]) if t == t.strip() else ascii(t) for t in texts)

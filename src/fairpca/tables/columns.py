@@ -10,7 +10,8 @@ import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -75,6 +76,15 @@ def refuse(errors: Sequence[TableError]) -> None:
     if errors:
         first, *first.also = errors
         raise first
+
+
+@contextmanager
+def collecting(errors: list[TableError]) -> Iterator[None]:
+    """Take the errors about the table that the body raises into a list."""
+    try:
+        yield
+    except TableError as error:
+        errors += [error, *error.also]
 
 
 def typed(option: str, values: Iterable[str]) -> str:
@@ -152,7 +162,10 @@ class ColumnChoice:
         return cls(named, chosen[0], sample_weight, bool(keep_sensitive))
 
     def columns(self, schema: Any, known: Columns | None = None) -> Columns:
-        """The columns of a table with this schema; those of the first, where they are known."""
+        """The columns of a table with this schema; those of the first, where they are known.
+
+        A warning names those that are left out because they hold no numbers.
+        """
         if known is not None:
             known.check(schema)
             return known
@@ -172,17 +185,15 @@ class ColumnChoice:
                 raise ValueError("The table has no numeric columns besides those for groups.")
         found = Columns(features, self.sensitive, self.weight, self.features is None)
         found.check(schema)
+        known_names = {*found.names, *others}
+        others_left = [n for n in names if n not in known_names and not INDEX.fullmatch(n)]
+        if found.all_numeric and others_left:
+            warn_user(
+                f"Columns without numbers are left out: {listed(others_left, MOST_NAMES)}. Convert "
+                "numbers that are text or dates, and encode categories; or drop the columns, or "
+                "name the features, to leave them out without this warning."
+            )
         return found
-
-
-def warn_of_left_out(names: Sequence[str]) -> None:
-    """Name the columns that are no features because they hold no numbers."""
-    if names:
-        warn_user(
-            f"Columns without numbers are left out: {listed(names, MOST_NAMES)}. Convert numbers "
-            "that are text or dates, and encode categories; or drop the columns, or name the "
-            "features, to leave them out without this warning."
-        )
 
 
 @dataclass(frozen=True)
@@ -350,15 +361,6 @@ def date_error(name: str, more: str, few: bool = True) -> TableError:
     )
 
 
-def zeros_error(name: str, more: str = "cells", **fix: Any) -> TableError:
-    """What is said of text with characters of code 0."""
-    return TableError(
-        f"Column {quoted([name])} has NUL characters, as damaged files have, in {more}",
-        "write the file anew, or correct it",
-        **fix,
-    )
-
-
 def numbers(source: Any) -> Array:
     """The values of a column of numbers as floats, NaN where they are missing."""
     if hasattr(source, "dictionary_encode"):  # of pyarrow
@@ -375,22 +377,26 @@ def encode_arrow(column: Any) -> Encoded:
 
     kind = column.type
     if not pyarrow.types.is_dictionary(kind):
+        if pyarrow.types.is_string_view(kind):  # as Polars has text; it cannot be encoded
+            try:
+                column = column.cast(pyarrow.large_string())
+            except pyarrow.ArrowNotImplementedError:  # in old versions of pyarrow
+                column = pyarrow.array(column.to_pylist(), pyarrow.large_string())
         try:
-            column = _without_views(column).dictionary_encode()
+            column = column.dictionary_encode()
         except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowInvalid) as error:
             raise TypeError(
                 f"must hold plain labels such as text or numbers, not {kind}."
             ) from error
-    if column.null_count == len(column):
-        return (), np.full(len(column), -1, dtype=np.int64)
-    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = _without_views(column.dictionary)
+    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False))
+    codes = np.where(np.isnan(codes), -1, codes).astype(np.int64)
     # A dictionary may hold labels that do not occur here, and some that mean "missing".
-    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(values) + 1)[1:])
-    occurring = values.take(pyarrow.array(present)).to_pylist()
+    n = len(column.dictionary)
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=n + 1)[1:]).tolist()
+    occurring = [column.dictionary[i].as_py() for i in present]
     labels = dict.fromkeys(label for label in occurring if label is not None and label == label)
     place = {label: i for i, label in enumerate(labels)}
-    table = np.full(len(values) + 1, -1)  # whose last element is that of the code -1
+    table = np.full(n + 1, -1)  # whose last element is that of the code -1
     table[present] = [place.get(label, -1) for label in occurring]
     return tuple(labels), table[codes]
 
@@ -404,8 +410,6 @@ def encode_labels(table: Any, names: Sequence[str]) -> list[Encoded]:
             encoded.append(in_order(list(labels), codes))
         except TypeError as error:
             raise TypeError(f"Column {name!r} {error}") from error
-        if any(isinstance(label, str) and "\0" in label for label in encoded[-1][0]):
-            raise zeros_error(name)
         check_number_of_groups(len(encoded[-1][0]))
         if not hasattr(table.column(name).type, "index_type"):
             refuse_measurements(encoded[-1][0], name)
@@ -434,15 +438,3 @@ def is_text(kind: Any) -> bool:
     return any(
         test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view)
     )
-
-
-def _without_views(column: Any) -> Any:
-    """The column in a type that Arrow can encode: of views of text, as Polars has them, text."""
-    import pyarrow
-
-    if not pyarrow.types.is_string_view(column.type):
-        return column
-    try:
-        return column.cast(pyarrow.large_string())
-    except pyarrow.ArrowNotImplementedError:  # in old versions of pyarrow
-        return pyarrow.array(column.to_pylist(), pyarrow.large_string())

@@ -19,10 +19,16 @@ from fairpca._linalg.types import Array
 from fairpca.choices import STANDARDIZATIONS
 from fairpca.exceptions import warn_user
 from fairpca.groups import alike, encode_column
-from fairpca.tables.column_checks import MOST_CATEGORIES, ColumnSummary, Places, classify_cell
+from fairpca.tables.column_checks import (
+    MOST_CATEGORIES,
+    ColumnRules,
+    ColumnSummary,
+    classify_cell,
+)
 from fairpca.tables.columns import (
     MISSING_WORDS,
     TableError,
+    collecting,
     encode_arrow,
     encoded_text,
     meant,
@@ -38,9 +44,6 @@ from fairpca.validation import check_choice, import_pandas
 
 Tally = Counter[tuple[str, str]]
 """How many values were "missing", "filled" in or "unknown", by that word and the column's name."""
-
-KINDS = ("number", "onehot")
-"""What a column of the table can become."""
 
 POOL = "other (rare)"
 """What the categories with few rows are together."""
@@ -60,10 +63,9 @@ class InputColumn:
     ----------
     name : str
         Its name.
-    kind : {"number", "onehot"}
-        "number": it is taken as it is. "onehot": a 0/1 column for each category.
     categories : tuple of str
-        The texts that occurred at the fit, sorted; empty for a column of numbers.
+        The texts that occurred at the fit, sorted, each of which becomes a 0/1 column; empty for a
+        column of numbers, which are taken as they are.
     pool : str
         The last of the categories, if it is what rare ones are together: their own names are not
         kept, so that any other text belongs to it. Empty without.
@@ -72,21 +74,9 @@ class InputColumn:
     """
 
     name: str
-    kind: str = "number"
     categories: tuple[str, ...] = ()
     pool: str = ""
     fill: float | str | None = None
-
-    def __post_init__(self) -> None:
-        is_number, fill = self.kind == "number", self.fill
-        if self.kind not in KINDS or is_number == bool(self.categories):
-            raise ValueError(f"A column of the kind {self.kind!r} has other categories.")
-        if self.pool and self.categories[-1:] != (self.pool,):
-            raise ValueError(f"The pool {self.pool!r} is not the last category.")
-        if fill is not None and (
-            isinstance(fill, str) if is_number else fill not in self.categories
-        ):
-            raise ValueError(f"{fill!r} is none of the column's values.")
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -95,7 +85,7 @@ class InputColumn:
 
     def values(self, source: Any, tally: Tally, unknown: str) -> Any:
         """The values of a column of a table: numbers with NaN, or known texts with None."""
-        if self.kind != "number":
+        if self.categories:
             return self._texts(source, tally, unknown)
         found = encoded_text(source, self.name)
         if found is not None:
@@ -249,16 +239,10 @@ class Preparation:
     """
 
     columns: tuple[InputColumn, ...]
-    means: Array
-    scales: Array
+    means: Array = field(repr=False)
+    scales: Array = field(repr=False)
     ignored: tuple[str, ...] = ()
     sensitive: tuple[str, ...] = ()
-
-    @classmethod
-    def of_numbers(cls, names: Iterable[str]) -> Preparation:
-        """The one that takes columns of numbers by their names and leaves them as they are."""
-        columns = tuple(InputColumn(name) for name in names)
-        return cls(columns, np.zeros(len(columns)), np.ones(len(columns)))
 
     @classmethod
     def learn(cls, table: Any, **options: Any) -> Preparation:
@@ -269,13 +253,13 @@ class Preparation:
         table : data frame, dict of columns, or Arrow table
             Without missing values in the columns that enter.
         **options : dict
-            Those of `PreparationLearner`, by name.
+            Those of `fairpca.tables.column_checks.ColumnRules`, by name.
 
         Returns
         -------
         Preparation
         """
-        learner = PreparationLearner([*table_columns(table)], **options)
+        learner = PreparationLearner([*table_columns(table)], ColumnRules(**options))
         learner.see(table)
         return learner.preparation()
 
@@ -283,11 +267,6 @@ class Preparation:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns that come out; a category stands behind the name and "="."""
         return tuple(name for column in self.columns for name in column.output_names)
-
-    @property
-    def text_columns(self) -> tuple[str, ...]:
-        """Names of the columns that are text."""
-        return tuple(column.name for column in self.columns if column.kind != "number")
 
     @cached_property
     def transformer(self) -> Pipeline:
@@ -298,15 +277,15 @@ class Preparation:
         so that the pipeline is fitted to one row: that of what missing values become.
         """
         parts: list[Any] = []
-        for (kind, fills), similar in groupby(
-            self.columns, lambda column: (column.kind, column.fill is not None)
+        for (is_text, fills), similar in groupby(
+            self.columns, lambda column: (bool(column.categories), column.fill is not None)
         ):
             some, steps = [*similar], []
             if fills:
-                missing = np.nan if kind == "number" else None
+                missing = None if is_text else np.nan
                 steps.append(SimpleImputer(missing_values=missing, strategy="most_frequent"))
-            categories = [np.array(column.categories, dtype=object) for column in some]
-            if kind == "onehot":
+            if is_text:
+                categories = [np.array(column.categories, dtype=object) for column in some]
                 steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
             part = make_pipeline(*steps) if steps else "passthrough"
             parts.append((str(len(parts)), part, [column.name for column in some]))
@@ -324,7 +303,7 @@ class Preparation:
         """A data frame of the columns, which are not copied."""
         pandas = import_pandas()
         parts = {
-            column.name: part if column.kind == "number" else pandas.Series(part, dtype=object)
+            column.name: pandas.Series(part, dtype=object) if column.categories else part
             for column, part in zip(self.columns, values, strict=True)
         }
         return pandas.DataFrame(parts, copy=False)
@@ -365,11 +344,6 @@ class Preparation:
             prepared[rows] = self.transformer.transform(frame.iloc[rows])
         return prepared
 
-    def undo_scaling(self, prepared: Array) -> Array:
-        """The encoded columns in their own units again."""
-        restored: Array = prepared * self.scales + self.means
-        return restored
-
     def check_names(self, names: Collection[str]) -> None:
         """Raise ValueError unless a table with these columns can be prepared."""
         wanted, there = {column.name for column in self.columns}, {*names}
@@ -403,101 +377,68 @@ class Preparation:
             if n_missing:
                 fill = f"{column.fill:.6g}" if isinstance(column.fill, float) else repr(column.fill)
                 said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {fill}")
-            n_columns = len(column.output_names)
-            found.append(
-                ColumnOutcome(column.name, column.kind, n_columns, n_missing, "; ".join(said))
+            kind, n_columns = (
+                "onehot" if column.categories else "number",
+                len(column.categories) or 1,
             )
+            found.append(ColumnOutcome(column.name, kind, n_columns, n_missing, "; ".join(said)))
         for name in self.ignored:
             kind = "sensitive" if name in self.sensitive else "left out"
             found.append(ColumnOutcome(name, kind, note="; ".join(notes.get(name, ()))))
         return tuple(found)
 
 
-@dataclass
 class PreparationLearner:
     """Learns a `Preparation` from a table in one pass over its batches.
 
-    Attributes
+    Parameters
     ----------
     names : sequence of str
         The names of the table's columns.
-    sensitive : sequence of str, default=()
-        The columns that make the groups; they do not enter.
-    drop : sequence of str, default=()
-        Further columns that do not enter, such as a target.
-    standardize : {"numbers", "all", "none"}, default="numbers"
-        Which columns are brought to mean 0 and variance 1 (constant ones to 0): all, or those that
-        are not 0/1 columns, which stay as they are.
-    impute : bool, default=False
-        Whether missing and infinite numbers become the mean, here and in other tables, and missing
-        text the most frequent one, or are refused.
-    min_rows : int, default=1
-        Categories with fewer rows become one, whose name alone is kept; and what is filled in
-        is told by at least this number of rows.
-    as_text, as_number : sequence of str, default=()
-        Columns that are not checked (`fairpca.tables.column_checks`): those of text with
-        numbers or dates that are names of categories, and those of numbers that only seem to
-        be keys or weights.
-    decimal : {".", ","}, default="."
-        The decimal point in text that may be numbers.
-    places : callable, default=None
-        Says where cells stand in a file, for messages.
-    codes : mapping, default=None
-        Columns of numbers that look like codes, with such a number of each.
+    rules : ColumnRules
+        What is said of them.
+
+    Attributes
+    ----------
     used : list of str
         The columns that enter, which each batch needs.
+    notes : dict
+        What a person should know of each of them, once the preparation is learned.
     """
 
-    names: Sequence[str]
-    sensitive: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    standardize: str = "numbers"
-    impute: bool = False
-    min_rows: int = 1
-    as_text: Sequence[str] = ()
-    as_number: Sequence[str] = ()
-    decimal: str = "."
-    places: Places | None = None
-    codes: Mapping[str, str] | None = None
-    used: list[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        check_choice("standardize", self.standardize, STANDARDIZATIONS)
-        unused = [*self.sensitive, *self.drop]
-        require_columns(self.names, [*unused, *self.as_text, *self.as_number])
-        self.used = [name for name in self.names if name not in unused]
+    def __init__(self, names: Sequence[str], rules: ColumnRules) -> None:
+        check_choice("standardize", rules.standardize, STANDARDIZATIONS)
+        unused = {*rules.sensitive, *rules.drop}
+        require_columns(names, [*rules.sensitive, *rules.drop, *rules.as_text, *rules.as_number])
+        self.used = [name for name in names if name not in unused]
         if not self.used:
             raise ValueError("No columns are left to reduce: all are sensitive or left out.")
-        how = self.impute, self.min_rows, self.decimal, self.places
-        self._summaries = {name: ColumnSummary(name, *how) for name in self.used}
+        self._rules, self._ignored = rules, tuple(name for name in names if name in unused)
+        self._summaries = [ColumnSummary(name, rules) for name in self.used]
+        self.notes: dict[str, list[str]] = {}
 
     def see(self, batch: Any) -> None:
         """Take in a batch of rows; all columns that cannot be read are refused in one error."""
-        columns, errors = table_columns(batch), []
-        for name, summary in self._summaries.items():
-            try:
-                summary.see(columns[name])
-            except TableError as error:
-                errors.append(error)
+        columns, errors = table_columns(batch), list[TableError]()
+        for summary in self._summaries:
+            with collecting(errors):
+                summary.see(columns[summary.name])
         refuse(errors)
 
     def preparation(self) -> Preparation:
         """The preparation for the rows that have been seen, or TableError if there is none."""
-        summaries, codes = [*self._summaries.values()], self.codes or {}
-        errors = [
-            summary.refusal(name in self.as_text, name in self.as_number, codes.get(name))
-            for name, summary in self._summaries.items()
-        ]
-        found = [error for error in errors if error is not None]
+        rules, summaries = self._rules, self._summaries
+        found = [error for error in (each.refusal() for each in summaries) if error is not None]
         refused = {name for error in found for name in error.fix.get("drop", ())}
-        left = [summary for summary in summaries if summary.name not in refused]
-        missing = Tally({("missing", summary.name): summary.n_missing for summary in left})
-        refuse([*found, *([] if self.impute else missing_error(missing))])
-        learned = [self._learned(summary) for summary in summaries]
+        lacking = [s for s in summaries if s.n_missing and s.name not in refused]
+        if lacking and not rules.impute:
+            found += missing_error(Tally({("missing", s.name): s.n_missing for s in lacking}))
+        refuse(found)
+        learned = [(self._texts if s.is_text else self._numbers)(s) for s in summaries]
         columns, means, variances = zip(*learned, strict=True)
         mean, variance = np.concatenate(means), np.concatenate(variances)
-        owners = np.array([c.name for c in columns for _ in c.output_names], dtype=object)
-        huge = tuple(dict.fromkeys(owners[~np.isfinite(variance)]))
+        owners = np.repeat(np.arange(len(columns)), [len(part) for part in means])
+        huge = tuple(columns[i].name for i in np.unique(owners[~np.isfinite(variance)]))
         if huge:
             raise TableError(
                 f"Values are too large to be squared in {quoted(huge)}",
@@ -516,52 +457,41 @@ class PreparationLearner:
         with np.errstate(over="ignore"):
             rounding = variance <= n * eps * variance + (n * mean * eps) ** 2
         scale = np.where(rounding, 1.0, np.sqrt(variance))
-        if self.standardize == "none":
-            mean, scale = np.zeros_like(mean), np.ones_like(scale)
-        if self.standardize == "numbers":
-            binary = {s.name for s in summaries if s.is_binary}
-            binary |= {column.name for column in columns if column.kind == "onehot"}
-            as_they_are = np.isin(owners, [*binary])
-            mean[as_they_are], scale[as_they_are] = 0.0, 1.0
-        entering = {*self.used}
-        ignored = tuple(name for name in self.names if name not in entering)
-        return Preparation(columns, mean, scale, ignored, tuple(self.sensitive))
+        is_binary = [s.is_text or (s.whole and (s.low, s.high) == (0.0, 1.0)) for s in summaries]
+        as_they_are: dict[str, Any] = {
+            "none": True,
+            "numbers": np.array(is_binary)[owners],
+            "all": False,
+        }
+        stay = as_they_are[rules.standardize]
+        mean, scale = np.where(stay, 0.0, mean), np.where(stay, 1.0, scale)
+        return Preparation(columns, mean, scale, self._ignored, tuple(rules.sensitive))
 
-    def notes(self, preparation: Preparation) -> dict[str, list[str]]:
-        """What a person should know of each column that enters, by what has been seen of it."""
-        found = {}
-        for column in preparation.columns:
-            summary = self._summaries[column.name]
-            texts = summary.texts or Counter[str]()
-            notes = [] if summary.is_text else summary.numbers_note()
-            if len(column.categories) == 1:
-                notes.append("constant")
-            if column.pool:
-                n = len(texts) - len(column.categories) + 1
-                notes.append(f"{n:,} rare categor{'ies' if n > 1 else 'y'} as {column.pool!r}")
-            notes += notes_on(texts, column.categories)
-            found[column.name] = notes
-        return found
+    def _numbers(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
+        """What becomes of a column of numbers, with its mean and variance."""
+        self.notes[summary.name] = summary.note_on_numbers()
+        # The mean of equal numbers is not off by rounding; means that are filled in add nothing to
+        # the squares, and are of enough rows, so that they are not the value of one person.
+        is_constant = summary.low == summary.high
+        mean = summary.low if is_constant else float(summary.mean)
+        variance = 0.0 if is_constant else summary.squares / summary.n_rows
+        fills = self._rules.impute and summary.n_rows - summary.n_missing >= self._rules.min_rows
+        column = InputColumn(summary.name, fill=mean if fills else None)
+        return column, np.array([mean]), np.array([variance])
 
-    def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
-        """What becomes of a column, and the means and variances of the columns that it becomes."""
-        fill, n = summary.fill(), summary.n_rows
-        if not summary.is_text:
-            # Means in the place of missing values add nothing to the squares.
-            variance = 0.0 if summary.low == summary.high else summary.squares / n
-            column = InputColumn(summary.name, fill=fill)
-            return column, np.array([summary.center]), np.array([variance])
-        found = Counter(summary.texts)
-        rare = [text for text, count in found.items() if count < self.min_rows]
-        if summary.n_missing:
-            found[str(fill)] += summary.n_missing
+    def _texts(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
+        """What becomes of a column of text, with the means and variances of its 0/1 columns."""
+        found, fill = Counter(summary.texts), None
+        rare = [text for text, count in found.items() if count < self._rules.min_rows]
+        if self._rules.impute:
+            fill = min(found, key=lambda text: (-found[text], text))
+            found[fill] += summary.n_missing
         pool = POOL if rare else ""
         while pool and pool in found:
             pool += "*"
         for text in rare:
             found[pool] += found.pop(text)
-        pools = [pool] if pool else []
-        categories = (*sorted({*found}.difference(pools)), *pools)
+        categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
         if len(categories) > MOST_CATEGORIES:
             raise TableError(
                 f"Column {quoted([summary.name])} has {len(categories):,} different texts, too "
@@ -569,7 +499,10 @@ class PreparationLearner:
                 "put them into fewer categories, or leave the column out",
                 drop=(summary.name,),
             )
-        fill = pool if fill in rare else fill
-        column = InputColumn(summary.name, "onehot", categories, pool, fill)
-        shares = np.array([found[text] for text in categories]) / n
+        column = InputColumn(summary.name, categories, pool, pool if fill in rare else fill)
+        notes = ["constant"] if len(categories) == 1 else []
+        if pool:
+            notes.append(f"{len(rare):,} rare categor{'ies' if len(rare) > 1 else 'y'} as {pool!r}")
+        self.notes[summary.name] = notes + notes_on(summary.texts or (), categories)
+        shares = np.array([found[text] for text in categories]) / summary.n_rows
         return column, shares, shares * (1.0 - shares)

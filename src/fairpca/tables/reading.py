@@ -18,8 +18,8 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
@@ -43,47 +43,11 @@ from fairpca.tables.columns import (
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 """What separates cells in files that people have."""
 
-_OTHER_FILES = {
-    b"PK\x03\x04": "a spreadsheet or a zip archive",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
-    b"%PDF": "a PDF file",
-    b"SQLite": "a database",
-    b"\x1f\x8b": "a file compressed by gzip",
-}
-"""How files begin that are no text."""
+_NO_TEXT = (b"PK\x03\x04", b"PAR1", b"ARROW1", b"%PDF", b"\x1f\x8b")
+"""How spreadsheets and other files begin that may have no NUL near."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _ZEROS = re.compile(r"\s*0\d")
-
-
-def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
-    """What is said of the first row that has another number of cells than the names."""
-    head: list[str] = []
-    for first, last, cells in records:
-        expected = len(head)
-        if not head:
-            head, other = cells, _other_separator(sep.join(cells), sep)
-        elif len(cells) != expected:
-            if other is not None:
-                return _separated(other, sep)
-            where = f"line {first:,}"
-            what = "add the cells that are missing, if only as empty ones"
-            if len(cells) > expected:
-                what = "put cells that contain the separator in quotes"
-            if expected == 1 or head[0].startswith("sep="):
-                what = "remove what stands above the names of the columns"
-            elif last > first:
-                where = f"the row in lines {first:,} to {last:,}"
-                what = "close the quote that is open there"
-            n = len(cells)
-            return TableError(
-                f"It cannot be read, as {where} has {n} cell{'s' * (n != 1)} and the first line "
-                f"{expected}",
-                what,
-            )
-    return None
 
 
 def _other_separator(first: str, sep: str) -> str | None:
@@ -114,6 +78,7 @@ _REAL, _TEXT = pyarrow.float64(), pyarrow.string()
 _KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
 _WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 _WRONG_VALUE = re.compile(r"invalid value '(.*)'")
+_WRONG_ROW = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -136,18 +101,6 @@ class CsvRules:
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
-
-
-def _renamed(names: list[str]) -> tuple[list[str], list[str]]:
-    """Names that differ, such as "a (2)" for a second "a", and which of them are new."""
-    unique: list[str] = []
-    for name in names:
-        new, count = name, 1
-        while new in unique:
-            count += 1
-            new = f"{name} ({count})"
-        unique.append(new)
-    return unique, [new for new, name in zip(unique, names, strict=True) if new != name]
 
 
 class OtherTypeError(ValueError):
@@ -189,6 +142,7 @@ class CsvFile:
         self._sep = self._rules.sep or ("\t" if tabs else ",")
         self._names: list[str] = []  # where they are not as they stand there
         head = self._checked_head()
+        self._first = head.partition("\n")[0]
         try:
             with self._open(sample=True) as (_, reader):
                 names = [
@@ -197,7 +151,14 @@ class CsvFile:
                 ]
                 if rules is None:
                     check_column_names(names)
-                names, self.repeated = _renamed(names)
+                given, names = names, []
+                for name in given:
+                    new, count = name, 1
+                    while new in names:
+                        count += 1
+                        new = f"{name} ({count})"
+                    names.append(new)
+                self.repeated = [n for n, old in zip(names, given, strict=True) if n != old]
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
                 types = [kind if kind in _KNOWN else _TEXT for kind in reader.schema.types]
                 self._names = names if names != reader.schema.names else []
@@ -222,12 +183,13 @@ class CsvFile:
         The types are those of the schema unless others are given. Where a column does not have its
         type, OtherTypeError is raised, and the schema has another one from then on.
         """
-        kinds = self._types | dict(types or {})
+        kinds, last = self._types | dict(types or {}), [*self._types][-1]
+        wanted = list(dict.fromkeys((*columns, last)))
         blank = pyarrow.array(["", *self._rules.missing], _TEXT)
         nothing = pyarrow.scalar(None, _TEXT)
         done = 0
         try:
-            with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
+            with self._open(column_types=kinds, include_columns=wanted) as (handle, reader):
                 for batch in reader:
                     done += len(batch)
                     share = os.lseek(handle.fileno(), 0, 1) / self._size
@@ -237,9 +199,26 @@ class CsvFile:
                             empty = pyarrow.compute.is_in(column, value_set=blank)
                             if empty.true_count:
                                 found[i] = pyarrow.compute.if_else(empty, nothing, column)
-                    yield pyarrow.RecordBatch.from_arrays(found, schema=batch.schema), share
+                    complete = pyarrow.RecordBatch.from_arrays(found, schema=batch.schema)
+                    yield complete.select(list(columns)), share
+            end = complete.column(last)[-1].as_py() if done else None
+            if isinstance(end, str) and "\n" in end and not self._packed:
+                self._refuse_open_quote(end)
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
+
+    def _refuse_open_quote(self, cell: str) -> None:
+        """Raise TableError if the last cell of the file goes on to its end for want of a quote."""
+        with open(self._path, "rb") as handle:
+            handle.seek(-min(self._size, _HEAD), os.SEEK_END)
+            end = handle.read()
+        if not end.rstrip(b"\r\n\0 ").endswith(b'"'):
+            first, _, rest = cell.partition("\n")
+            raise TableError(
+                f"It has a quote before {quoted([first])} that is not closed, so that the rest of "
+                f"the file, {rest.count(chr(10)) + 1:,} lines, would be one cell",
+                "close the quote, or remove it",
+            )
 
     def _widen(self, name: str, before: int) -> None:
         """Give columns types that also hold what is in the block behind this number of rows.
@@ -257,21 +236,6 @@ class CsvFile:
         if self._types[name] == old:
             self._types[name] = _REAL if old == _WHOLE else _TEXT
         self.schema = pyarrow.schema(self._types)
-
-    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
-        """The line in which each of some cells of a column first stands."""
-        place, wanted = [*self._types].index(name), {*texts}
-        found: dict[str, str] = {}
-        records = self._records()
-        next(records, None)  # the names
-        for first, _, cells in records:
-            text = cells[place] if place < len(cells) else ""
-            if text in wanted:
-                found[text] = f"line {first:,}"
-                wanted.remove(text)
-            if not wanted:
-                break
-        return found
 
     @contextmanager
     def _open(
@@ -314,42 +278,26 @@ class CsvFile:
         """The first text of a file, which is refused if that shows it to be something else."""
         with (gzip.open if self._packed else open)(self._path, "rb") as handle:
             head = cast(BinaryIO, handle).read(_HEAD)
-        for magic, what in _OTHER_FILES.items():
-            if head.startswith(magic):
-                problem = f"It is {what}, not the text that its suffix says"
-                is_sheet = "spreadsheet" in what
-                remedy = "save it as CSV (UTF-8)" if is_sheet else "give it the right suffix"
-                raise TableError(problem, remedy)
-        is_utf16 = head.startswith(_UTF16)
-        if self._rules.encoding == "utf-8" and (is_utf16 or head.count(b"\0") > len(head) // 4):
-            kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
+        if self._rules.encoding == "utf-8" and head.startswith(_UTF16):
             raise TableError(
                 "It is not in UTF-8, but seems to be in UTF-16",
                 "save it in UTF-8, or say so",
-                encoding=kind,
+                encoding="utf-16",
+            )
+        if self._rules.encoding == "utf-8" and (b"\0" in head or head.startswith(_NO_TEXT)):
+            raise TableError(
+                "It is no text in UTF-8, but seems to be a spreadsheet or another file with a "
+                "wrong suffix",
+                "save it as CSV (UTF-8), or give it the right suffix",
             )
         text = head.decode(self._rules.encoding, "replace")
-        if not self._rules.sep:
-            first = text.partition("\n")[0]
+        first = text.partition("\n")[0]
+        other = None
+        if not self._rules.sep and self._sep not in first:
             other = _other_separator(first, self._sep)
-            if other is not None and self._sep not in first:
-                raise _separated(other, self._sep)
+        if other is not None:
+            raise _separated(other, self._sep)
         return text
-
-    def _records(self) -> Iterator[tuple[int, int, list[str]]]:
-        """The rows of the file, each with its first and last line: slow, and for messages only."""
-        encoding = "utf-8-sig" if self._rules.encoding == "utf-8" else self._rules.encoding
-        opened = gzip.open if self._packed else open
-        with (
-            opened(self._path, "rb") as handle,
-            io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
-            suppress(csv.Error),  # which says that a cell is very long
-        ):
-            reader, first = csv.reader(lines, delimiter=self._sep), 1
-            for cells in reader:
-                if cells:
-                    yield first, reader.line_num, cells
-                first = reader.line_num + 1
 
     def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
@@ -376,7 +324,29 @@ class CsvFile:
                 "It has empty lines alone",
                 "the first line should have the names of the columns, and each other one a row",
             ) from error
-        raise ragged(self._records(), self._sep) or error from error
+        raise self._ragged(str(error)) or error from error
+
+    def _ragged(self, words: str) -> TableError | None:
+        """What is said of a row that has another number of cells than the names."""
+        found = _WRONG_ROW.search(words)
+        if found is None:
+            return None
+        other = _other_separator(self._first, self._sep)
+        if other is not None:
+            return _separated(other, self._sep)
+        expected, n, row = int(found[1]), int(found[2]), found[3]
+        what = "add the cells that are missing, if only as empty ones"
+        if n > expected:
+            what = "put cells that contain the separator in quotes"
+        if expected == 1 or self._first.startswith("sep="):
+            what = "remove what stands above the names of the columns"
+        elif "\n" in row:
+            what = "close the quote that is open there"
+        return TableError(
+            f"It cannot be read, as a row has {n} cell{'s' * (n != 1)} and the first line "
+            f"{expected}, {quoted([row])}",
+            what,
+        )
 
 
 _PARQUET_BYTES = 2**26
@@ -458,10 +428,8 @@ class TableFile:
             raise ValueError(f"{self.shown}: {error}") from error
 
     def _damaged(self) -> TableError:
-        kind = {".parquet": "a Parquet file", "": "a table"}.get(suffix_of(self.path))
-        kind = kind or ("compressed text" if self.path.suffix == ".gz" else "an Arrow file")
         return TableError(
-            f"{self.shown} cannot be read as {kind}",
+            f"{self.shown} cannot be read, although it ends in {self.path.suffix}",
             "it may be damaged, cut short, or a file of another kind",
         )
 
@@ -486,7 +454,7 @@ def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
 class ParquetFile:
     """A Parquet file."""
 
-    is_empty, codes = False, dict[str, str]()
+    is_empty, codes, repeated = False, dict[str, str](), list[str]()
 
     def __init__(self, file: TableFile) -> None:
         self._path = file.path
@@ -519,7 +487,7 @@ class ParquetFile:
 class ArrowFile:
     """A file or a stream of Arrow: both may have the same suffix."""
 
-    is_empty, codes = False, dict[str, str]()
+    is_empty, codes, repeated = False, dict[str, str](), list[str]()
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
@@ -570,8 +538,8 @@ class Table:
         Names of the columns.
     in_memory : bool
         Whether all rows are one batch.
-    places : callable or None
-        `CsvFile.places` of a CSV file, whose labels are text, whatever they look like.
+    is_csv : bool
+        Whether it is a CSV file, whose labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
     repeated : list of str
@@ -607,10 +575,8 @@ class Table:
         self.complete: Sequence[str] = ()
         self.labelled: Sequence[str] = ()
         self._kept: Any = None
-        source = self._source if isinstance(self._source, CsvFile) else None
-        self.places = None if source is None else source.places
-        self.repeated = [] if source is None else source.repeated
-        self.codes = self._source.codes
+        self.is_csv = isinstance(self._source, CsvFile)
+        self.repeated, self.codes = self._source.repeated, self._source.codes
         self.n_dropped = self.n_unlabelled = 0
 
     def batches(
@@ -634,17 +600,18 @@ class Table:
             Called with the rows and the share of the file that have been read.
         """
         rows = dropped = unlabelled = 0
-        wanted = list(dict.fromkeys((*columns, *self.complete, *self.labelled)))
+        entering = self.needed if self.in_memory else columns
+        wanted = list(dict.fromkeys((*entering, *self.complete, *self.labelled)))
         if self.in_memory and self._kept is None:
-            parts = [batch for batch, _ in self._read(self.needed)]
+            parts = [batch for batch, _ in self._read(wanted)]
             self._kept, *more = pyarrow.Table.from_batches(parts).combine_chunks().to_batches()
             if more:
                 raise TableError("The text is too much for memory", "read batches", stream=True)
         for batch, share in [(self._kept, 1.0)] if self.in_memory else self._read(wanted):
             for part in [batch] if self.in_memory else cut(batch, width):
-                complete = _complete(part, self.complete)
+                complete = _complete(part, self.complete) if self.complete else part
                 dropped += part.num_rows - complete.num_rows
-                kept = _complete(complete, self.labelled)
+                kept = _complete(complete, self.labelled) if self.labelled else complete
                 unlabelled += complete.num_rows - kept.num_rows
                 rows += kept.num_rows
                 if kept.num_rows:

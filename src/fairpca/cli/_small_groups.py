@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow
 
+from fairpca.cli._options import TableOptions
 from fairpca.groups import MISSING, check_number_of_groups, refuse_measurements
 from fairpca.tables.column_checks import classify_cell
 from fairpca.tables.columns import TableError, encode_labels, refuse
+from fairpca.tables.reading import Table
 from fairpca.text import group_name, in_rows, joined
-
-if TYPE_CHECKING:  # which itself asks for what is here
-    from fairpca.tables.reading import Table
 
 POOLED = "other (small)"
 """What small groups are together."""
@@ -64,35 +63,14 @@ class Regrouping:
         return batch
 
 
-def regroup(
-    table: Table,
-    names: Sequence[str],
-    *,
-    missing_labels: str,
-    small_groups: str,
-    min_rows: int,
-    groups: str,
-) -> Regrouping:
+def regroup(table: Table, asked: TableOptions, default: str) -> Regrouping:
     """Check the labels of a table, and have it leave out rows without one where that is chosen.
 
     Raises TableError for rows without a label, too many numbers as labels, and small groups, unless
-    it was chosen what becomes of these.
-
-    Parameters
-    ----------
-    table : Table
-        Leaves rows out from here on.
-    names : sequence of str
-        The sensitive columns.
-    missing_labels : {"error", "group", "drop"}
-        What becomes of rows without a label.
-    small_groups : {"error", "pool", "keep"}
-        What becomes of groups with fewer than `min_rows` rows.
-    min_rows : int
-        Groups with fewer rows are small.
-    groups : {"intersections", "marginals", "both"}
-        What several columns make groups of.
+    it was chosen what becomes of these; `default` is where nothing was.
     """
+    names, missing_labels, min_rows = asked.sensitive, asked.missing_labels, asked.min_rows
+    small_groups = asked.small_groups or default
     rule = Regrouping(tuple(names))
     table.labelled = rule.names if missing_labels == "drop" else ()
     if not names:
@@ -117,7 +95,7 @@ def regroup(
     if missing_labels != "group":
         counts = Counter({label: n for label, n in counts.items() if None not in label})
     rule = replace(rule, texts=_texts(counts, names))
-    for name, found in rule.texts.items() if table.places else ():
+    for name, found in rule.texts.items() if table.is_csv else ():
         # Labels of a CSV file are text, also where they are a measurement's numbers.
         is_number = all(classify_cell(text) == "number" for text in found)
         try:
@@ -133,7 +111,7 @@ def regroup(
     small: dict[str, int] = {}
     changes: dict[Label, Label] = {}
     if small_groups != "keep" and counts.total() > 1:  # of a single row other things are said
-        small, changes = _small(counts, rule.names, min_rows, groups)
+        small, changes = _small(counts, rule.names, min_rows, asked.grouping)
     if small:
         named = joined([f"{name!r} ({count:,})" for name, count in small.items()])
         n_rows = sum(counts[label] for label in changes)
@@ -174,31 +152,24 @@ def _small(
     counts: Counter[Label], names: Sequence[str], min_rows: int, groups: str
 ) -> tuple[dict[str, int], dict[Label, Label]]:
     """The small groups with their rows, and what each label of their rows becomes."""
-    if groups != "marginals":
-        small = {label: n for label, n in counts.items() if n < min_rows}
-        named = {group_name(_shown(label), names): n for label, n in small.items()}
-        return named, {label: (POOLED,) * len(label) for label in small}
-    few: list[dict[Hashable, int]] = []
-    for j in range(len(names)):
-        margin: Counter[Hashable] = Counter()
-        for label, count in counts.items():
-            margin[label[j]] += count
-        few.append({part: n for part, n in margin.items() if n < min_rows})
-    pooled = {
-        label: tuple(POOLED if part in f else part for part, f in zip(label, few, strict=True))
-        for label in counts
-    }
-    named = {
-        f"{name}={MISSING if part is None else part}": n
-        for name, f in zip(names, few, strict=True)
-        for part, n in f.items()
-    }
-    return named, {label: new for label, new in pooled.items() if new != label}
-
-
-def _shown(label: Label) -> Hashable:
-    named = tuple(MISSING if part is None else part for part in label)
-    return named if len(named) > 1 else named[0]
+    width, small = len(names), dict[str, int]()
+    new = {label: list(label) for label in counts}
+    # What makes a group: each column by itself, or all of them.
+    for part in (
+        map(slice, range(width), range(1, width + 1)) if groups == "marginals" else [slice(None)]
+    ):
+        margin: Counter[Label] = Counter()
+        for label, n in counts.items():
+            margin[label[part]] += n
+        for label in counts:
+            if margin[label[part]] < min_rows:
+                new[label][part] = [POOLED] * len(label[part])
+        for key, n in margin.items():
+            if n < min_rows:
+                shown = tuple(MISSING if value is None else value for value in key)
+                small[group_name(shown if width > 1 else shown[0], names[part])] = n
+    changes = {label: tuple(changed) for label, changed in new.items()}
+    return small, {label: changed for label, changed in changes.items() if changed != label}
 
 
 def _labels(batch: Any, names: Sequence[str]) -> tuple[list[Label], Any]:
