@@ -51,8 +51,8 @@ class GroupedData:
     moments : GroupMoments
         With the names of the columns; of the coordinates in `space`, without names, if there is
         one. Groups whose rows all have no weight are left out.
-    rows : array or CSR matrix of shape (n, d), or None
-        The checked rows; None where they stayed where they are and only moments came.
+    rows : array, CSR matrix or device array of shape (n, d), or None
+        The checked rows; None where they stayed on a cluster and only moments came.
     codes : integer array of shape (n,), or None
         Position of each row's group among those of the moments, -1 for a group without weight;
         where groups overlap, among the `parts` of these.
@@ -197,27 +197,26 @@ def prepare_data(
     if not on_cluster:
         X, sensitive_features = _parted(X, sensitive_features, keep_sensitive)
         check_same_index(X, sample_weight=sample_weight)
-    if in_place and (on_device or on_cluster):
-        choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
-        if on_device:
-            rows = check_device_rows(X, at_least=least_rows)
-            check_dimension(n_components, rows.shape[1])
-            choices["folds"] = folds or False
-            moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
-        else:
-            # Here, so that Dask and Spark are imported for their own data only.
-            from fairpca.sources import read_moments
+    elif in_place:
+        # Here, so that Dask and Spark are imported for their own data only.
+        from fairpca.sources import read_moments
 
-            check_dimension(n_components, _most_features(X))
-            choices |= {"keep_sensitive": keep_sensitive, "folds": folds is not None}
-            moments = read_moments(X, sensitive_features=sensitive_features, **choices)
+        check_dimension(n_components, _most_features(X))
+        choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
+        choices |= {"keep_sensitive": keep_sensitive, "folds": folds is not None}
+        moments = read_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         grouped_data = GroupedData.from_moments(moments, groups)
         if estimator is not None:
             record_columns(estimator, grouped_data)
         return grouped_data
-    X = to_host(X) if on_device else X
-    rows = check_rows(X, estimator, ensure_min_samples=least_rows)
+    if on_device and in_place:
+        rows = check_device_rows(X, at_least=least_rows)
+        if estimator is not None:
+            set_columns(estimator, rows.shape[1], None)
+    else:
+        X = to_host(X) if on_device else X
+        rows = check_rows(X, estimator, ensure_min_samples=least_rows)
     check_dimension(n_components, rows.shape[1])
     found = encode_groups(sensitive_features, rows.shape[0], missing_labels)
     weights = check_weights(sample_weight, rows.shape[0])
@@ -234,7 +233,7 @@ def prepare_data(
     n_missing = None
     if fill:
         rows, n_missing = _filled(rows, weights, estimator)
-    wide = reduce_wide and rows.shape[1] > rows.shape[0]
+    wide = reduce_wide and not (on_device and in_place) and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
     at, parted, cells = rows if space is None else space.rows, found, None
     if folds is not None:

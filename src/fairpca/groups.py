@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from fairpca._linalg.backends import cluster_library
+from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
 from fairpca.choices import GROUPINGS as GROUPINGS
 from fairpca.choices import MIN_ROWS
@@ -490,7 +490,7 @@ def _columns(given: Any) -> list[tuple[Any, Any]]:
         return [(given[name], name) for name in given.columns]
     if hasattr(given, "to_numpy"):  # a column of pandas, Polars or pyarrow
         return [(given, getattr(given, "name", None))]
-    values = given
+    values = given if device_library(given) is None else to_host(given)
     if isinstance(values, np.matrix):
         values = np.asarray(values)
     if not isinstance(values, np.ndarray):

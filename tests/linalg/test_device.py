@@ -84,10 +84,8 @@ def test_moments_are_those_of_numpy(put, mean, weighted):
 
 
 def test_blocks_and_panels_add_up(put, monkeypatch):
-    import fairpca.moments.sums as module
-
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 40 * 70)
-    monkeypatch.setattr(module, "_PANEL", 7)
+    monkeypatch.setattr("fairpca.moments.sums._DEVICE_BLOCK_BYTES", 8 * 40 * 70)
+    monkeypatch.setattr(device_module, "_PANEL", 7)
     X, groups = rows(d=40, k=2)
     expected = GroupMoments.from_rows(X, groups)
     found = GroupMoments.from_rows(put(X), put(groups))

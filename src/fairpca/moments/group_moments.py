@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ from fairpca.groups import (
     warn_of_dropped,
     warn_of_weightless,
 )
-from fairpca.moments.sums import device_sums, group_sums
+from fairpca.moments.sums import group_sums
 from fairpca.text import label_text
 from fairpca.validation import (
+    check_device_rows,
     check_rows,
     check_same_index,
     check_weights,
@@ -248,15 +250,8 @@ class GroupMoments:
         -------
         GroupMoments
         """
-        if device_library(X) is not None:
-            given = X, sensitive_features, sample_weight
-            groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
-            warn_of_dropped(groups.n_dropped, X.shape[0])
-            moments = cls(*sums, group_names=groups.names, n_dropped=groups.n_dropped)
-            warn_of_weightless(groups.labels, moments.labels)
-            return moments
         check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        rows = check_rows(X)
+        rows = check_rows(X) if device_library(X) is None else check_device_rows(X)
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         warn_of_dropped(groups.n_dropped, rows.shape[0])
         weights = check_weights(sample_weight, rows.shape[0])
@@ -273,20 +268,21 @@ class GroupMoments:
         cls, X: Any, groups: Groups, sample_weight: Array | None = None
     ) -> GroupMoments:
         """Moments of checked rows whose groups are encoded."""
-        weights, labels = groups.weights(sample_weight), groups.labels
+        weights, labels, codes = groups.weights(sample_weight), groups.labels, groups.codes
         about: dict[str, Any] = {"group_names": groups.names, "n_dropped": groups.n_dropped}
-        if not labels:
+        if weights is not None:
+            there = np.bincount(codes, weights, len(labels)) > 0.0
+            if not there.all():
+                # Rows without weight count for nothing, and so does a group of them alone.
+                labels = tuple(compress(labels, there))
+                codes = np.where(there, np.cumsum(there) - 1, len(labels))[codes]
+        if not (labels and X.shape[0]):
             d, none = X.shape[1], np.zeros(0)
             empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
             return cls((), *empty, **about)
-        sums: tuple[Any, ...] = group_sums(X, groups.codes, len(labels), weights)
+        sums = group_sums(X, codes, len(labels), weights)
         if weights is not None:
-            sums = *sums, np.bincount(groups.codes, weights**2, len(labels))
-            some = sums[1] > 0
-            if not some.all():
-                # Rows without weight count for nothing, and so does a group of them alone.
-                labels = tuple(label for label, there in zip(labels, some, strict=True) if there)
-                sums = tuple(part[some] for part in sums)
+            about["weight_squares"] = np.bincount(codes, weights**2, len(labels))[: len(labels)]
         return cls(labels, *sums, **about)
 
     @property
