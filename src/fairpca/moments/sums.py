@@ -84,7 +84,7 @@ def group_sums(
     ends = np.searchsorted(codes[order], np.arange(k + 1))
     for group in np.flatnonzero(few).tolist():
         members = order[ends[group] : ends[group + 1]]
-        w = np.ones(len(members)) if weights is None else weights[members]
+        w = ones[: len(members)] if weights is None else weights[members]
         mean[group], scatter[group] = _centred(X[members], w)
     return count, weight, mean, FactorStack([*scatter.values()])
 
@@ -204,6 +204,7 @@ def _sum_rows(
     step = (_BLOCK_BYTES if on_host else _DEVICE_BLOCK_BYTES) // (8 * d)
     step = min(max(step, 3 * d, _ROWS_OF_GROUP * k), chosen.stop - chosen.start)
     together, gathered = np.empty((2, step if on_host else 0, d))
+    ones = np.ones(step)
     for begin in range(chosen.start, chosen.stop, step):
         rows = slice(begin, min(begin + step, chosen.stop))
         part = X[rows].toarray() if scipy.sparse.issparse(X) else X[rows]
@@ -221,7 +222,7 @@ def _sum_rows(
                 block = backend.double(part[members])
             if shifted:
                 block -= backend.put(shift[group])
-            w = np.ones(len(members)) if weights is None else weights[rows][members]
+            w = ones[: len(members)] if weights is None else weights[rows][members]
             first[group] += backend.host(backend.put(w) @ block)
             if weights is not None:
                 block *= backend.put(np.sqrt(w))[:, None]
