@@ -14,7 +14,7 @@ import pytest
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
-from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
+from fairpca._linalg.device import DeviceBackend, DeviceStack, scatter_matrices
 
 from devices import missing
 from same_fit import assert_same_choice, assert_same_fit
@@ -170,10 +170,10 @@ def test_on_the_cpu_numpy_solves_without_a_copy(put, monkeypatch):
     moments = GroupMoments.from_rows(put(X), put(groups))
     matrices = matrices_of(moments)
     if is_cpu(put(X)):
-        assert not isinstance(matrices, DeviceMatrices)
+        assert not isinstance(matrices.backend, DeviceBackend)
         assert np.shares_memory(matrices.scatter, to_host(moments.scatter.array))
     else:
-        assert isinstance(matrices, DeviceMatrices)
+        assert isinstance(matrices.backend, DeviceBackend)
 
 
 @pytest.mark.parametrize("options", [{"aggregation": "sum"}, {"centering": "group"}, {}], ids=str)
@@ -331,7 +331,7 @@ def test_a_missed_direction_is_found_on_the_device(put):
     X, groups = rows(n=900, d=30, k=2)
     on_host = Problem(GroupMoments.from_rows(X, groups), 3)
     matrices = matrices_of(GroupMoments.from_rows(put(X), put(groups)))
-    assert isinstance(matrices, DeviceMatrices)
+    assert isinstance(matrices.backend, DeviceBackend)
     weights = np.array([0.7, -0.2])
     matrix = on_host.weighted_sum(weights)
     np.testing.assert_allclose(matrices.dense(weights), matrix, atol=1e-12)

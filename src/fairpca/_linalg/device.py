@@ -56,7 +56,9 @@ class ScatterMatrices:
 
     @cached_property
     def traces(self) -> Array:
-        sums = np.array([_trace(part) for part in self.scatter])
+        sums = np.array(
+            [float(np.vdot(p, p) if _is_factor(p) else p.trace()) for p in self.scatter]
+        )
         traces: Array = sums * self.scales + self._squares * self.shares
         return traces
 
@@ -83,7 +85,7 @@ class ScatterMatrices:
         return krylov.leading_sum_bound(self.weighted_sum(weights), r, start)
 
     def weighted_sum(self, weights: Array) -> ScatterSum:
-        return ScatterSum(self, weights)
+        return (ScatterSum if self.backend is NUMPY else DeviceSum)(self, weights)
 
     def dense(self, weights: Array) -> Array:
         return self.backend.host(self.weighted_sum(weights).whole())
@@ -97,19 +99,16 @@ class ScatterMatrices:
                 return found.copy()
         backend, xp = self.backend, self.backend.xp
         block, other = backend.put(basis), backend.put(weighted)
-        images = (self.image(part, block) for part in self.scatter)
+        images = (
+            part.T @ (part @ block) if _is_factor(part) else backend.image(part, block)
+            for part in self.scatter
+        )
         sums = backend.host(xp.stack([xp.sum(image * other) for image in images]))
         sides = [backend.host(self.offsets @ side) for side in (block, other)]
         kept: Array = sums * self.scales + np.einsum("ka,ka->k", *sides) * self.shares
         if weighted is basis:
             self._kept = [(basis.copy(), kept.copy()), *self._kept[:_MOST_KEPT]]
         return kept
-
-    def image(self, part: Any, block: Tall) -> Tall:
-        """What a scatter, or its factor, makes of a block of columns."""
-        if _is_factor(part):
-            return part.T @ (part @ block)
-        return self.backend.image(part, block)
 
     def kept_by_each(self, bases: Sequence[Array]) -> Array:
         groups = zip(np.eye(self.k), map(self.backend.put, bases), strict=True)
@@ -145,7 +144,7 @@ class ScatterSum:
 
     def image(self, block: Tall) -> Tall:
         if self.is_factored:
-            return self._rows.T @ (self._rows @ block)
+            return self.rows.T @ (self.rows @ block)
         if len(self._whole) == 1 and not self._are_many:
             scatter, factor = self._whole[0]
             image = self.backend.image(scatter, block)
@@ -155,7 +154,7 @@ class ScatterSum:
                 self._sum = self._combined()
             image = self.backend.image(self._sum, block)
         if not self._are_many:
-            image += self._rows.T @ (self._signs[:, None] * (self._rows @ block))
+            image += self.rows.T @ (self._signs[:, None] * (self.rows @ block))
         return image
 
     def disproof(self, vectors: Array, drops: Array, level: float) -> Array | None:
@@ -163,7 +162,7 @@ class ScatterSum:
         self._sum = None  # the factorisation takes its memory
         np.negative(rest, out=rest)
         for sign in (1.0, -1.0):
-            rows = self._rows[self._signs == sign]
+            rows = self.rows[self._signs == sign]
             if len(rows) and not self._are_many:
                 dsyrk(-sign, rows.T, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
         return failed_pivot(rest.T, vectors, drops, level)
@@ -172,9 +171,9 @@ class ScatterSum:
         if not self.is_factored:
             return some_eigenpairs(self.whole(), r)
         # From the products of few rows; vectors without variance are any that are orthogonal.
-        values, turn = self.backend.eigh(self._rows @ self._rows.T)
+        values, turn = self.backend.eigh(self.rows @ self.rows.T)
         few = min(r, len(values))
-        vectors = np.pad(self._rows.T @ turn[:, :few], ((0, 0), (0, r - few)))
+        vectors = np.pad(self.rows.T @ turn[:, :few], ((0, 0), (0, r - few)))
         return np.pad(np.maximum(values[:few], 0.0), (0, r - few)), self.backend.qr(vectors)[0]
 
     def whole(self, out: Any = None) -> Tall:
@@ -184,14 +183,8 @@ class ScatterSum:
             self._add_rows(total)
         return total
 
-    def factor_or(self, out: Array) -> Array:
-        """A factor, where that has few rows, or else the matrix in the memory that is given."""
-        few = self.is_factored and few_rows(len(self._rows), self.d)
-        factor: Array = self._rows if few else self.whole(out)
-        return factor
-
     @cached_property
-    def _rows(self) -> Any:
+    def rows(self) -> Any:
         """The rows F that stay apart."""
         sizes = [len(part) for part, _ in self._parts]
         rows, end = self.backend.empty(self.d, sum(sizes)).T, 0
@@ -221,7 +214,7 @@ class ScatterSum:
 
     def _add_rows(self, total: Any) -> None:
         """Add the product of the rows: BLAS computes half of that of a matrix with itself."""
-        plus, minus = self._rows[self._signs > 0.0], self._rows[self._signs < 0.0]
+        plus, minus = self.rows[self._signs > 0.0], self.rows[self._signs < 0.0]
         total += plus.T @ plus
         if len(minus):
             total -= minus.T @ minus
@@ -267,20 +260,7 @@ class DeviceStack(LazyStack):
     """An array that stays on a device; `array` is what the device has."""
 
     def __init__(self, array: Any) -> None:
-        self.array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """As NumPy has it; nothing is copied."""
-        return tuple(self.array.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """As NumPy has it; nothing is copied."""
-        return int(self.array.nbytes)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DeviceStack, (self.array,)
+        self.array, self.shape, self.nbytes = array, tuple(array.shape), int(array.nbytes)
 
     @cached_property
     def _host(self) -> NDArray[Any]:
@@ -296,22 +276,13 @@ class FactorStack(LazyStack):
     def __init__(self, parts: Sequence[Array]) -> None:
         d = parts[0].shape[1]
         self.parts, self.shape = list(parts), (len(parts), d, d)
-
-    @property
-    def nbytes(self) -> int:
-        """What is kept."""
-        return sum(part.nbytes for part in self.parts)
+        self.nbytes = sum(part.nbytes for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return np.asarray, (self._host,)  # a file shall not have the rows
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, np.ndarray) and key.ndim == 1:
-            chosen = np.arange(len(self))[key].tolist()
-            return FactorStack([self.parts[i] for i in chosen])
-        if isinstance(key, int | np.integer):
-            return _scatter(self.parts[key])
-        return self._host[key]
+        return _scatter(self.parts[key]) if isinstance(key, int | np.integer) else self._host[key]
 
     @cached_property
     def _host(self) -> NDArray[Any]:
@@ -326,11 +297,6 @@ def _is_factor(part: Any) -> bool:
 def _scatter(part: Array) -> Array:
     """A scatter, of it or its factor."""
     return part.T @ part if _is_factor(part) else part
-
-
-def _trace(part: Any) -> float:
-    """The trace of a scatter, of it or its factor."""
-    return float(np.vdot(part, part) if _is_factor(part) else part.trace())
 
 
 def diagonals(stack: Any) -> Array:
@@ -386,7 +352,9 @@ def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array)
         offsets = mean[chosen] - means[-1]
         if factored:
             one = ScatterMatrices([stack.parts[j] for j in chosen], offsets, np.array(shares), w)
-            kept.append(ScatterSum(one, np.ones(len(w))).factor_or(scatters[i]))
+            united = one.weighted_sum(np.ones(len(w)))
+            few = united.is_factored and few_rows(len(united.rows), united.d)
+            kept.append(united.rows if few else united.whole(scatters[i]))
             continue
         between = (offsets * w[:, None]).T @ offsets
         if on_device:
@@ -427,9 +395,8 @@ def scatter_matrices(
     else:
         stack = scatter.array if on_device else np.ascontiguousarray(scatter)
     parts = stack if which is None else [stack[i] for i in which.tolist()]
-    if not on_device:
-        return ScatterMatrices(parts, offsets, scales, shares)
-    return DeviceMatrices(parts, offsets, scales, shares, DeviceBackend(stack))
+    backend = DeviceBackend(stack) if on_device else NUMPY
+    return ScatterMatrices(parts, offsets, scales, shares, backend)
 
 
 _PANEL, _MOST_PANELS = 256, 8
@@ -472,13 +439,6 @@ class DeviceBackend(Backend):
     def eigh(self, matrix: Any) -> tuple[Array, Any]:
         values, vectors = self.xp.linalg.eigh(matrix)
         return self.host(values)[::-1].copy(), self.xp.flip(vectors, axis=1)
-
-
-class DeviceMatrices(ScatterMatrices):
-    """Matrices whose weighted sums are formed and factorised on the device."""
-
-    def weighted_sum(self, weights: Array) -> DeviceSum:
-        return DeviceSum(self, weights)
 
 
 class DeviceSum(ScatterSum):

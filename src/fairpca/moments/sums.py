@@ -80,11 +80,9 @@ def group_sums(
         position[others] = np.arange(len(others))
         mean[others], scatters = _summed(X, position[codes], weight[others], weights)
         scatter |= zip(others.tolist(), scatters, strict=True)
-    order = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[order], np.arange(k + 1))
     for group in np.flatnonzero(few).tolist():
-        members = order[ends[group] : ends[group + 1]]
-        w = ones[: len(members)] if weights is None else weights[members]
+        members = np.flatnonzero(codes == group)
+        w = np.ones(len(members)) if weights is None else weights[members]
         mean[group], scatter[group] = _centred(X[members], w)
     return count, weight, mean, FactorStack([*scatter.values()])
 
