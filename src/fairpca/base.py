@@ -238,7 +238,12 @@ class LinearReduction(Reduction):
         -------
         array of shape (n_features_in_, n_features_in_)
         """
-        return self._along_axes(self._axis_variances, self.noise_variance_)
+        check_is_fitted(self)
+        factors = 1.0 if self.projection_factors_ is None else self.projection_factors_
+        beyond = self.explained_variance_ / factors**2 - self.noise_variance_
+        covariance: Array = (self.components_.T * beyond) @ self.components_
+        covariance[np.diag_indices_from(covariance)] += self.noise_variance_
+        return covariance
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance`.
@@ -247,29 +252,14 @@ class LinearReduction(Reduction):
         -------
         array of shape (n_features_in_, n_features_in_)
         """
-        variances = self._axis_variances
-        orthogonal = self.components_.shape[1] > self.n_components_
-        if not variances.all() or (orthogonal and self.noise_variance_ == 0.0):
+        covariance = self.get_covariance()
+        if np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
             raise np.linalg.LinAlgError(
                 "The model's covariance has no inverse: there is no variance along a component, or "
                 "none is left beside them. Fit fewer components, or more rows."
             )
-        return self._along_axes(1 / variances, 1 / self.noise_variance_ if orthogonal else 0.0)
-
-    @property
-    def _axis_variances(self) -> Array:
-        """The rows' variance along each component, with n - 1 in the denominator."""
-        check_is_fitted(self)
-        factors = self.projection_factors_
-        squares = 1.0 if factors is None else np.square(factors)
-        variances: Array = self.explained_variance_ / squares
-        return variances
-
-    def _along_axes(self, values: Array, other: float) -> Array:
-        """The matrix with these eigenvalues for the components, and one for all else."""
-        matrix: Array = (self.components_.T * (values - other)) @ self.components_
-        matrix[np.diag_indices_from(matrix)] += other
-        return matrix
+        precision: Array = np.linalg.inv(covariance)
+        return precision
 
     def _mean_error(self, rows: Any, weights: Array | None) -> float:
         """The mean reconstruction error of rows, in blocks."""

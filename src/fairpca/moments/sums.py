@@ -66,7 +66,7 @@ def group_sums(
     these.
     """
     n_rows = np.bincount(codes, minlength=k)[:k]
-    count, weight = n_rows, n_rows.astype(np.float64)
+    count, weight = n_rows, np.asarray(n_rows, dtype=np.float64)
     if weights is not None:
         count = np.bincount(codes[weights > 0.0], minlength=k)[:k]
         weight = np.bincount(codes, weights, minlength=k)[:k]
@@ -74,7 +74,8 @@ def group_sums(
     if device_library(X) is not None or not few.any():
         return count, weight, *_summed(X, codes, weight, weights)
     others = np.flatnonzero(~few)
-    mean, scatter = np.zeros((k, X.shape[1])), dict.fromkeys(range(k), np.zeros(0))
+    mean = np.zeros((k, X.shape[1]))
+    scatter: dict[int, Any] = dict.fromkeys(range(k))
     if len(others):
         position = np.full(k + 1, len(others))
         position[others] = np.arange(len(others))
