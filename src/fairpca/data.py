@@ -122,16 +122,10 @@ class GroupedData:
         counts = self.group_sums(np.ones(len(self.n_missing)))
         return self.group_sums(self.n_missing) / (counts * self.n_features)
 
-    def numerical_rank(self) -> int:
-        """Dimensions along which the rows vary by more than rounding, but at least 1."""
-        values, _ = NUMPY.eigh(self.moments.total_covariance())
-        level = values[0] * self.n_features * np.finfo(float).eps
-        return max(int((values > level).sum()), 1)
-
     def dimensions(self, n_components: Any) -> Sequence[int]:
         """The dimensions to try: the first in which every group keeps its share is the answer."""
         if n_components is None or isinstance(n_components, Integral):
-            return [self.numerical_rank() if n_components is None else int(n_components)]
+            return [int(n_components or numerical_rank(self.moments.total_covariance()))]
         # In no subspace does a group keep more than in its own, so start where that is enough.
         problem = self.problem(1)
         values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
@@ -354,6 +348,14 @@ def _filled(rows: Any, weights: Array | None, estimator: Any) -> tuple[Any, Arra
     else:
         known[gaps.nonzero()] = means
     return known, n_missing
+
+
+def numerical_rank(covariance: Array, space: Array | None = None) -> int:
+    """Dimensions, perhaps of a space, along which rows vary by more than rounding, at least 1."""
+    inside = covariance if space is None else space.T @ covariance @ space
+    # The rounding errors are those of the whole covariance, of which the space may hold little.
+    level = np.linalg.norm(covariance, 2) * len(covariance) * np.finfo(float).eps
+    return max(int((np.linalg.eigvalsh(inside) > level).sum()), 1)
 
 
 def check_dimension(n_components: object, d: float) -> None:

@@ -108,9 +108,9 @@ def test_far_more_columns_than_rows(monkeypatch):
     # Room for a subspace that leaves the span of the rows.
     assert grouped_data.problem(3).moments.n_features == 7
     assert grouped_data.problem(10).moments.n_features == 12
-    assert grouped_data.numerical_rank() == 3
+    assert grouped_data.dimensions(None) == [3]
     whole = prepare_data(wide, [0, 0, 1, 1])
-    assert (whole.space, whole.numerical_rank()) == (None, 3)
+    assert (whole.space, whole.dimensions(None)) == (None, [3])
 
 
 def test_too_few_rows_and_too_many_components():
