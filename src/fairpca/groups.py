@@ -108,7 +108,7 @@ def sorted_labels(labels: Iterable[Hashable]) -> Labels:
     def place(label: Any) -> tuple[Any, ...]:
         parts = label if isinstance(label, tuple) else (label,)
         others = [part == ALL for part in parts]
-        kinds = ["" if _is_number(part) else type(part).__name__ for part in parts]
+        kinds = ["" if isinstance(p, Real | Decimal) else type(p).__name__ for p in parts]
         kinds = ["~" if part == MISSING else kind for part, kind in zip(parts, kinds, strict=True)]
         return not any(others), others, list(zip(kinds, parts, strict=True))
 
@@ -424,11 +424,7 @@ def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
 
 def warn_of_weightless(labels: Labels, left: Labels, names: Sequence[str] | None = None) -> None:
     """Warn of groups that are left out because none of their rows has a weight."""
-    if len(left) == len(labels):
-        return
-    if are_parts(labels):
-        labels, left = groups_of_parts(labels)[0], groups_of_parts(left)[0]
-        names = None if names is None else names[:-1]
+    left = groups_of_parts(left)[0] if are_parts(left) else left
     texts = [label_text(label, names) for label in labels if label not in left]
     if texts:
         are = "groups are" if len(texts) > 1 else "group is"
@@ -534,11 +530,11 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     A text is a name, and so is each of a list of texts that are all columns of the table. Raises
     ValueError for names that no column of X has.
     """
-    refuse_anndata(X, sensitive_features)
     given = sensitive_features
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return ()
+    refuse_anndata(X, given)
     if cluster_library(X) is not None:
         return tuple(names)  # which `fairpca.sources` looks up
     columns = table_names(X)

@@ -453,7 +453,11 @@ class DeviceSum(ScatterSum):
         rest *= -1.0
         rest += (vectors * self.backend.put(drops)) @ vectors.T
         rest += level * xp.eye(self.d, dtype=rest.dtype, device=rest.device)
-        if self._is_positive(rest):
+        try:  # PyTorch raises where a factorisation fails, CuPy gives nan
+            pivots = self.backend.host(xp.linalg.diagonal(xp.linalg.cholesky(rest)))
+        except (RuntimeError, np.linalg.LinAlgError):
+            pivots = np.full(1, np.nan)
+        if np.isfinite(pivots).all():
             return None
         values, directions = xp.linalg.eigh(rest)
         return None if float(values[0]) > 0.0 else directions[:, :1]
@@ -461,15 +465,6 @@ class DeviceSum(ScatterSum):
     def leading(self, r: int) -> tuple[Array, Any]:
         values, vectors = self.backend.eigh(self.whole())
         return values[:r], vectors[:, :r]
-
-    def _is_positive(self, matrix: Any) -> bool:
-        # PyTorch raises where a factorisation fails, CuPy gives nan.
-        linalg = self.backend.xp.linalg
-        try:
-            factor = linalg.cholesky(matrix)
-        except (RuntimeError, np.linalg.LinAlgError):
-            return False
-        return bool(np.isfinite(self.backend.host(linalg.diagonal(factor))).all())
 
     def _combined(self, out: Any = None) -> Any:
         total = 0.0 * self._groups.scatter[0]

@@ -84,38 +84,23 @@ class MomentSum:
         self._names = self._names or part.feature_names
         self._group_names = self._group_names or part.group_names
         self.n_dropped += part.n_dropped
+        self._weighted |= part.weight_squares is not None
         squares = part.weight_squares
+        if squares is None:  # all weights of a group are the same
+            squares = part.weight**2 / np.maximum(part.count, 1)
         for j, label in enumerate(part.labels):
-            sums = (part.count[j], part.weight[j], part.mean[j], part.scatter[j])
-            self.add_group(label, *sums, None if squares is None else float(squares[j]))
-
-    def add_group(
-        self,
-        label: Hashable,
-        count: int,
-        weight: float,
-        mean: Array,
-        scatter: Array,
-        weight_square: float | None = None,
-    ) -> None:
-        """Add the moments of some rows of one group, with the sum of their squared weights.
-
-        None stands for weights that are all the same.
-        """
-        self._n_features = len(mean)
-        if label not in self._groups:
-            self._groups[label] = _Group(0, 0.0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
-        if weight > 0.0:
-            self._weighted |= weight_square is not None
+            mean, scatter, weight = part.mean[j], part.scatter[j], float(part.weight[j])
+            if label not in self._groups:
+                nothing = np.zeros(len(mean)), np.zeros(scatter.shape)
+                self._groups[label] = _Group(0, 0.0, 0.0, *nothing)
             group = self._groups[label]
-            square = float(weight) ** 2 / int(count) if weight_square is None else weight_square
-            group.count += int(count)
-            group.weight_square += square
-            total, shift = group.weight + float(weight), mean - group.mean
+            group.count += int(part.count[j])
+            group.weight_square += float(squares[j])
+            total, shift = group.weight + weight, mean - group.mean
             group.scatter += scatter
-            if group.weight > 0.0:
+            if group.weight > 0.0 < weight:
                 group.scatter += np.outer(shift * (group.weight * weight / total), shift)
-            group.mean += shift * (weight / total)
+            group.mean += shift * (weight / total if total > 0.0 else 0.0)
             group.weight = total
 
     @property
@@ -255,9 +240,7 @@ class GroupMoments:
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         warn_of_dropped(groups.n_dropped, rows.shape[0])
         weights = check_weights(sample_weight, rows.shape[0])
-        if folds:
-            groups = in_folds(groups, rows, weights, needed=folds == "needed")
-        moments = cls.from_groups(rows, groups, weights)
+        moments = cls.from_groups(rows, groups, weights, folds)
         if not moments.is_finite:
             explain_not_finite(rows)
         warn_of_weightless(groups.labels, moments.labels, groups.names)
@@ -265,9 +248,15 @@ class GroupMoments:
 
     @classmethod
     def from_groups(
-        cls, X: Any, groups: Groups, sample_weight: Array | None = None
+        cls,
+        X: Any,
+        groups: Groups,
+        sample_weight: Array | None = None,
+        folds: bool | str = False,
     ) -> GroupMoments:
-        """Moments of checked rows whose groups are encoded."""
+        """Moments of checked rows whose groups are encoded; folds are as for `from_rows`."""
+        if folds and groups.labels:
+            groups = in_folds(groups, X, sample_weight, needed=folds == "needed")
         weights, labels, codes = groups.weights(sample_weight), groups.labels, groups.codes
         about: dict[str, Any] = {"group_names": groups.names, "n_dropped": groups.n_dropped}
         if weights is not None:

@@ -10,7 +10,6 @@ import pyarrow
 
 from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
-from fairpca.folds import in_folds
 from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import Columns, label_groups
@@ -82,8 +81,7 @@ def batch_moments(batch: Batch, missing_labels: str, folds: bool = False) -> Gro
                 )
         groups = label_groups(batch.rows, batch.columns.sensitive, missing_labels)
         with np.errstate(invalid="ignore", over="ignore"):
-            groups = in_folds(groups, numbers) if folds and groups.labels else groups
-            moments = GroupMoments.from_groups(numbers, groups, weights)
+            moments = GroupMoments.from_groups(numbers, groups, weights, folds)
         if not moments.is_finite:
             _check_finite(batch, numbers)
             raise ValueError("Values are too large to be squared: rescale the columns.")
