@@ -111,6 +111,13 @@ def test_folds_and_what_is_estimated_from_them_are_those_of_numpy(put, kind):
     assert_same_choice(fitted, reference)
 
 
+def test_sums_of_more_groups_than_half_the_columns(put):
+    X, groups = rows(d=8, k=6)
+    here, there = (matrices_of(GroupMoments.from_rows(given, groups)) for given in (X, put(X)))
+    weights = np.linspace(0.5, 2.0, 6)
+    np.testing.assert_allclose(there.dense(weights), here.dense(weights), atol=1e-10)
+
+
 @pytest.mark.parametrize("groups", ["marginals", "both", None])
 def test_overlapping_groups_stay_on_the_device(put, groups):
     X, first = rows(n=900, d=8, k=2)

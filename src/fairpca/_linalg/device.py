@@ -342,36 +342,22 @@ def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array)
     `parts` has, for each new group, which of the old ones are in it, or which share; (new, old).
     """
     on_device, factored = isinstance(stack, DeviceStack), isinstance(stack, FactorStack)
-    scatters: Any = [] if on_device else np.empty((len(parts), *stack.shape[1:]))
+    backend = DeviceBackend(stack.array) if on_device else NUMPY
+    old = stack.array if on_device else stack.parts if factored else stack
+    scatters = backend.zeros(len(parts), *stack.shape[1:])
     means, kept = [], []
     for i, chosen in enumerate(map(np.flatnonzero, parts)):
-        shares = parts[i, chosen].tolist()
-        w, first = weight[chosen] * shares, mean[chosen[0]]
+        shares, w, first = parts[i, chosen], weight[chosen], mean[chosen[0]]
         # From one of the means, so that no digits are lost where all of them are large.
-        means.append(first + w @ (mean[chosen] - first) / w.sum())
+        means.append(first + (shares * w) @ (mean[chosen] - first) / (shares @ w))
         offsets = mean[chosen] - means[-1]
-        if factored:
-            one = ScatterMatrices([stack.parts[j] for j in chosen], offsets, np.array(shares), w)
-            united = one.weighted_sum(np.ones(len(w)))
-            few = united.is_factored and few_rows(len(united.rows), united.d)
-            kept.append(united.rows if few else united.whole(scatters[i]))
-            continue
-        between = (offsets * w[:, None]).T @ offsets
-        if on_device:
-            between = DeviceBackend(stack.array).put(between)
-            some = (
-                stack.array[j] * share for j, share in zip(chosen.tolist(), shares, strict=True)
-            )
-            scatters.append(sum(some, between))
-        else:
-            scatters[i] = between
-            for j, share in zip(chosen, shares, strict=True):
-                scatters[i] += stack[j] if share == 1.0 else share * stack[j]
-    if on_device:
-        scatters = DeviceStack(namespace(stack.array).stack(scatters))
+        one = ScatterMatrices([old[int(j)] for j in chosen], offsets, shares, shares * w, backend)
+        united = one.weighted_sum(np.ones(len(w)))
+        few = factored and united.is_factored and few_rows(len(united.rows), united.d)
+        kept.append(united.rows if few else united.whole(scatters[i]))
     if any(map(_is_factor, kept)):
-        scatters = FactorStack(kept)
-    return scatters, np.array(means)
+        return FactorStack(kept), np.array(means)
+    return DeviceStack(scatters) if on_device else scatters, np.array(means)
 
 
 def scatter_matrices(
@@ -446,7 +432,7 @@ class DeviceSum(ScatterSum):
 
     def __init__(self, groups: ScatterMatrices, weights: Array) -> None:
         super().__init__(groups, weights)
-        self.at_once = self.d <= _QUICK_AT_ONCE and not is_cpu(groups.scatter)
+        self.at_once = self.d <= _QUICK_AT_ONCE and not is_cpu(groups.scatter[0])
 
     def disproof(self, vectors: Any, drops: Array, level: float) -> Any:
         xp, rest = self.backend.xp, self.whole()
@@ -467,7 +453,9 @@ class DeviceSum(ScatterSum):
         return values[:r], vectors[:, :r]
 
     def _combined(self, out: Any = None) -> Any:
-        total = 0.0 * self._groups.scatter[0]
+        total = self.backend.zeros(self.d, self.d) if out is None else out
         for scatter, factor in self._whole:
             total += factor * scatter
+        if self._are_many:
+            self._add_rows(total)
         return total
