@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
-from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
+from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.device import padded_scatters
 from fairpca._linalg.projection import without_gaps
 from fairpca._linalg.types import NEGLIGIBLE, Array

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from fairpca._linalg.backends import NUMPY, Backend, device_library
 from fairpca._linalg.dense import dense_blocks
 from fairpca._linalg.device import DeviceBackend, DeviceStack, FactorStack, few_rows
-from fairpca._linalg.krylov import FEW_COLUMNS
 from fairpca._linalg.threads import blas_threads, in_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.groups import Codes
