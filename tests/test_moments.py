@@ -467,6 +467,16 @@ def test_a_column_that_is_constant_in_all_groups_but_one(varying):
         assert mean[group, 1] == pytest.approx(rows[0, 1], rel=1e-15)
 
 
+@pytest.mark.parametrize("d", [3, 400])
+def test_groups_without_rows_have_sums_of_zero(d):
+    X = np.random.default_rng(0).normal(size=(20, d)) + 1e3
+    count, weight, mean, scatter = sums.group_sums(X, np.repeat([0, 2], 10), 3, None)
+    assert count.tolist() == weight.tolist() == [10, 0, 10]
+    assert not mean[1].any()
+    assert not np.asarray(scatter)[1].any()
+    np.testing.assert_allclose(mean[2], X[10:].mean(axis=0))
+
+
 # --- Large tables, which may be shared out to threads --------------------------
 
 

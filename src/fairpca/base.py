@@ -267,8 +267,7 @@ class LinearReduction(Reduction):
                 "The model's covariance has no inverse: there is no variance along a component, or "
                 "none is left beside them. Fit fewer components, or more rows."
             )
-        precision: Array = np.linalg.inv(covariance)
-        return precision
+        return np.asarray(np.linalg.inv(covariance), dtype=np.float64)
 
     def _prepare(
         self, X: Any, sensitive_features: Any, sample_weight: Any, **options: Any

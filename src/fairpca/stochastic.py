@@ -235,26 +235,28 @@ class StochasticFairPCA(LinearReduction):
                 "batches can be gone through only once, and several passes are needed: pass a list "
                 "or an object that opens the data again."
             )
-        with_groups: bool | None = None
+        items: Iterable[Any] = batches
+        first: list[bool] = []  # whether there are groups, once that is known
 
         def chunks() -> Iterator[tuple[Any, Groups, int]]:
-            nonlocal with_groups
-            for item in batches:
+            for item in items:
                 if not (isinstance(item, tuple | list) and len(item) == 2):
                     raise ValueError(
                         "batches must give pairs of rows and their sensitive features, not a "
                         f"{type(item).__name__}."
                     )
                 X, sensitive_features = item
-                before, with_groups = with_groups, sensitive_features is not None
-                if before is None and not with_groups:
-                    warn_of_no_groups(None, _ORDINARY_PCA)
-                if before not in (None, with_groups):
+                is_first, grouped = not first, sensitive_features is not None
+                if is_first:
+                    first.append(grouped)
+                    if not grouped:
+                        warn_of_no_groups(None, _ORDINARY_PCA)
+                if grouped != first[0]:
                     raise ValueError(
                         "sensitive_features must be given with all rows or with none, and earlier "
-                        f"ones had {'them' if before else 'none'}."
+                        f"ones had {'them' if first[0] else 'none'}."
                     )
-                yield self._prepare_rows(X, sensitive_features, reset=before is None, is_part=True)
+                yield self._prepare_rows(X, sensitive_features, reset=is_first, is_part=True)
 
         stream = StreamBatches(chunks, self.batch_size, self.random_state or 0)
         warn_of_dropped(stream.n_dropped, stream.n_dropped + int(stream.counts.sum()))

@@ -134,18 +134,26 @@ class ScatterSum:
         ]
         few = [(groups.scatter[i], scaled[i]) for i in some if _is_factor(groups.scatter[i])]
         shares = (weights * groups.shares).tolist()
-        self._parts = few + [(groups.offsets[i : i + 1], shares[i]) for i in some]
-        n = sum(len(part) for part, _ in self._parts)
-        self._are_many = 2 * n > self.d
-        self.is_factored = not (self._whole or self._are_many or (weights < 0.0).any())
+        parts = few + [(groups.offsets[i : i + 1], shares[i]) for i in some]
+        sizes = [len(part) for part, _ in parts]
+        self.rows, end = self.backend.empty(self.d, sum(sizes)).T, 0
+        for (part, weight), size in zip(parts, sizes, strict=True):
+            self.rows[end : end + size], end = part * abs(weight) ** 0.5, end + size
+        self._signs = self.backend.put(np.repeat(np.sign([weight for _, weight in parts]), sizes))
+        if 2 * len(self.rows) > self.d:  # better one matrix more
+            product = self.backend.zeros(self.d, self.d)
+            self._add_rows(product)
+            self._whole.append((product, 1.0))
+            self.rows, self._signs = self.rows[:0], self._signs[:0]
+        self.is_factored = not (self._whole or (weights < 0.0).any())
         """Whether this is known by few rows."""
-        self.at_once = self.is_factored and n <= krylov.FEW_COLUMNS
+        self.at_once = self.is_factored and len(self.rows) <= krylov.FEW_COLUMNS
         self._sum: Any = None
 
     def image(self, block: Tall) -> Tall:
         if self.is_factored:
             return self.rows.T @ (self.rows @ block)
-        if len(self._whole) == 1 and not self._are_many:
+        if len(self._whole) == 1:
             scatter, factor = self._whole[0]
             image = self.backend.image(scatter, block)
             image *= factor
@@ -153,8 +161,7 @@ class ScatterSum:
             if self._sum is None:
                 self._sum = self._combined()
             image = self.backend.image(self._sum, block)
-        if not self._are_many:
-            image += self.rows.T @ (self._signs[:, None] * (self.rows @ block))
+        image += self.rows.T @ (self._signs[:, None] * (self.rows @ block))
         return image
 
     def disproof(self, vectors: Array, drops: Array, level: float) -> Array | None:
@@ -163,7 +170,7 @@ class ScatterSum:
         np.negative(rest, out=rest)
         for sign in (1.0, -1.0):
             rows = self.rows[self._signs == sign]
-            if len(rows) and not self._are_many:
+            if len(rows):
                 dsyrk(-sign, rows.T, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
         return failed_pivot(rest.T, vectors, drops, level)
 
@@ -179,27 +186,11 @@ class ScatterSum:
     def whole(self, out: Any = None) -> Tall:
         """The matrix as an array of its own, in the memory that is given or in new one."""
         total = self._combined(out)
-        if not self._are_many:
-            self._add_rows(total)
+        self._add_rows(total)
         return total
 
-    @cached_property
-    def rows(self) -> Any:
-        """The rows F that stay apart."""
-        sizes = [len(part) for part, _ in self._parts]
-        rows, end = self.backend.empty(self.d, sum(sizes)).T, 0
-        for (part, weight), size in zip(self._parts, sizes, strict=True):
-            rows[end : end + size], end = part * abs(weight) ** 0.5, end + size
-        return rows
-
-    @cached_property
-    def _signs(self) -> Any:
-        """Their signs."""
-        sizes = [len(part) for part, _ in self._parts]
-        return self.backend.put(np.repeat(np.sign([w for _, w in self._parts]), sizes))
-
     def _combined(self, out: Any = None) -> Any:
-        """The sum of the scatters, and of the rows if they are many; in the given memory."""
+        """The sum of the matrices that are whole, in the given memory."""
         out = np.empty((self.d, self.d)) if out is None else out
         if not self._whole:
             out[...] = 0.0
@@ -208,14 +199,13 @@ class ScatterSum:
                 np.multiply(scatter, factor, out=out)
             else:
                 daxpy(scatter.reshape(-1), out.reshape(-1), a=factor)
-        if self._are_many:
-            self._add_rows(out)
         return out
 
     def _add_rows(self, total: Any) -> None:
         """Add the product of the rows: BLAS computes half of that of a matrix with itself."""
         plus, minus = self.rows[self._signs > 0.0], self.rows[self._signs < 0.0]
-        total += plus.T @ plus
+        if len(plus):
+            total += plus.T @ plus
         if len(minus):
             total -= minus.T @ minus
 
@@ -456,6 +446,4 @@ class DeviceSum(ScatterSum):
         total = self.backend.zeros(self.d, self.d) if out is None else out
         for scatter, factor in self._whole:
             total += factor * scatter
-        if self._are_many:
-            self._add_rows(total)
         return total

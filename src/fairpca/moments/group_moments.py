@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.backends import device_library
-from fairpca._linalg.device import LazyStack, diagonals, rescaled, united_scatters
+from fairpca._linalg.device import diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
 from fairpca.folds import in_folds
@@ -305,11 +305,8 @@ class GroupMoments:
     @property
     def is_finite(self) -> bool:
         """Whether all sums are finite; a missing or infinite value anywhere makes this False."""
-        if not np.isfinite(self.mean).all():
-            return False
-        # Of what is no array yet the diagonals suffice: no entry is larger than the largest there.
-        is_lazy = isinstance(self.scatter, LazyStack)
-        return bool(np.isfinite(diagonals(self.scatter) if is_lazy else self.scatter).all())
+        # No entry of a scatter is larger than the largest on its diagonal.
+        return bool(np.isfinite(self.mean).all() and np.isfinite(diagonals(self.scatter)).all())
 
     @property
     def total_mean(self) -> Array:

@@ -60,27 +60,27 @@ def group_sums(
 ) -> tuple[NDArray[np.int64], Array, Array, Any]:
     """Return count, weight, mean and scatter about the mean of each of k groups.
 
-    Rows with the code k are in none of them; each of the others has a row with a weight. The
-    scatters stay on the device that the rows are on. Those of few rows in many columns are kept as
-    these.
+    Rows with the code k are in none of them. Groups have rows with a weight, or no rows: then their
+    mean and scatter are zero. The scatters stay on the device that the rows are on. Those of few
+    rows in many columns are kept as these.
     """
     n_rows = np.bincount(codes, minlength=k)[:k]
-    count, weight = n_rows, np.asarray(n_rows, dtype=np.float64)
+    count, weight = n_rows, n_rows.astype(np.float64)
     if weights is not None:
         count = np.bincount(codes[weights > 0.0], minlength=k)[:k]
-        weight = np.bincount(codes, weights, minlength=k)[:k]
+        weight = np.bincount(codes, weights, minlength=k)[:k].astype(np.float64)
     few = few_rows(n_rows, X.shape[1])
     if device_library(X) is not None or not few.any():
         return count, weight, *_summed(X, codes, weight, weights)
     others = np.flatnonzero(~few)
     mean = np.zeros((k, X.shape[1]))
-    scatter: dict[int, Any] = dict.fromkeys(range(k))
+    scatter = dict.fromkeys(range(k), np.zeros((0, X.shape[1])))
     if len(others):
         position = np.full(k + 1, len(others))
         position[others] = np.arange(len(others))
         mean[others], scatters = _summed(X, position[codes], weight[others], weights)
         scatter |= zip(others.tolist(), scatters, strict=True)
-    for group in np.flatnonzero(few).tolist():
+    for group in np.flatnonzero(few & (n_rows > 0)).tolist():
         members = np.flatnonzero(codes == group)
         w = np.ones(len(members)) if weights is None else weights[members]
         mean[group], scatter[group] = _centred(X[members], w)
@@ -106,10 +106,10 @@ def _summed(X: Any, codes: Codes, weight: Array, weights: Array | None) -> tuple
     with np.errstate(invalid="ignore", over="ignore"):
         if not scipy.sparse.issparse(X) and _lies_far_away(X, codes, backend):
             first_rows = [int((codes == group).argmax()) for group in range(len(weight))]
-            shift[:] = backend.host(backend.double(X[first_rows]))
+            shift[:] = backend.host(backend.double(X[first_rows])) * (weight > 0.0)[:, None]
         for _ in range(2):
             first, second = _pass(X, codes, weights, shift, backend)
-            offsets = first / weight[:, None]
+            offsets = first / np.where(weight > 0.0, weight, 1.0)[:, None]
             squares = weight[:, None] * offsets**2
             diagonals = np.array([backend.host(part.diagonal()) for part in second])
             for scatter, w, offset in zip(second, weight.tolist(), offsets, strict=True):
