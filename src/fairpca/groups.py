@@ -45,6 +45,9 @@ _MOST_NUMBERS, _MOST_FRACTIONS = 50, 20
 ones, as there are 50 states, and ones with fractions. Codes can be had as text."""
 
 
+_NUMBERS = (Real, Decimal)
+
+
 def check_number_of_groups(k: int) -> None:
     """Raise ValueError if these are too many."""
     if k > _MOST_GROUPS:
@@ -108,9 +111,9 @@ def sorted_labels(labels: Iterable[Hashable]) -> Labels:
     def place(label: Any) -> tuple[Any, ...]:
         parts = label if isinstance(label, tuple) else (label,)
         others = [part == ALL for part in parts]
-        kinds = ["" if isinstance(p, Real | Decimal) else type(p).__name__ for p in parts]
-        kinds = ["~" if part == MISSING else kind for part, kind in zip(parts, kinds, strict=True)]
-        return not any(others), others, list(zip(kinds, parts, strict=True))
+        kinds = ["" if isinstance(p, _NUMBERS) else type(p).__name__ for p in parts]
+        values = [(p == MISSING, kind, p) for kind, p in zip(kinds, parts, strict=True)]
+        return not any(others), others, values
 
     return tuple(sorted(labels, key=place))
 
@@ -180,7 +183,7 @@ def _others(label: Hashable) -> tuple[bool, ...]:
 
 
 def _is_number(label: Hashable) -> bool:
-    return isinstance(label, Real | Decimal) and not isinstance(label, bool)
+    return isinstance(label, _NUMBERS) and not isinstance(label, bool)
 
 
 # From one column to codes: its labels in order, and for each row the position of its label.

@@ -217,7 +217,7 @@ class GroupMoments:
         ----------
         X : array-like, data frame or sparse matrix of shape (n, d)
             Numeric and without missing values. It is read in blocks of rows, once; twice if the
-            means of groups lie very far apart.
+            first row of a group lies very far from its others.
         sensitive_features : array-like of shape (n,) or (n, m), default=None
             The group of each row; several columns make groups of their intersections. None puts
             all rows in one group.
