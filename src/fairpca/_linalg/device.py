@@ -341,10 +341,17 @@ def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array)
         # From one of the means, so that no digits are lost where all of them are large.
         means.append(first + (shares * w) @ (mean[chosen] - first) / (shares @ w))
         offsets = mean[chosen] - means[-1]
-        one = ScatterMatrices([old[int(j)] for j in chosen], offsets, shares, shares * w, backend)
-        united = one.weighted_sum(np.ones(len(w)))
-        few = factored and united.is_factored and few_rows(len(united.rows), united.d)
-        kept.append(united.rows if few else united.whole(scatters[i]))
+        if factored:
+            some = [old[j] for j in chosen]
+            united = ScatterMatrices(some, offsets, shares, shares * w).weighted_sum(
+                np.ones(len(w))
+            )
+            few = united.is_factored and few_rows(len(united.rows), united.d)
+            kept.append(united.rows if few else united.whole(scatters[i]))
+            continue
+        scatters[i] += backend.put((offsets * (shares * w)[:, None]).T @ offsets)
+        for j, share in zip(chosen.tolist(), shares.tolist(), strict=True):
+            scatters[i] += old[j] if share == 1.0 else share * old[j]
     if any(map(_is_factor, kept)):
         return FactorStack(kept), np.array(means)
     return DeviceStack(scatters) if on_device else scatters, np.array(means)
