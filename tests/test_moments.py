@@ -450,7 +450,7 @@ def test_a_column_that_is_constant_in_each_group_costs_no_second_pass(monkeypatc
 def test_a_column_that_is_constant_in_all_groups_but_one(varying):
     # Far from all others, so that a shift common to all groups costs digits.
     rng = np.random.default_rng(1)
-    X, codes = rng.normal(size=(3000, 3)), rng.integers(-1, 3, 3000)
+    X, codes = rng.normal(size=(3000, 3)), rng.integers(0, 4, 3000)  # of 3 is no group
     X[:, 1] = np.array([1e7, -1e7, 0.0, 5.0])[codes]
     X[codes == varying, 1] += 1e-3 * rng.normal(size=int((codes == varying).sum()))
     count, _, mean, scatter = sums.group_sums(X, codes, 3, None)
@@ -467,10 +467,14 @@ def test_a_column_that_is_constant_in_all_groups_but_one(varying):
         assert mean[group, 1] == pytest.approx(rows[0, 1], rel=1e-15)
 
 
-def test_the_sums_of_no_rows_are_zero():
-    count, weight, mean, scatter = sums.group_sums(np.zeros((0, 3)), np.zeros(0, int), 2, None)
-    for found in (count, weight, mean, scatter):
-        assert not found.any()
+@pytest.mark.parametrize("d", [3, 400])
+def test_groups_without_rows_have_sums_of_zero(d):
+    X = np.random.default_rng(0).normal(size=(20, d)) + 1e3
+    count, weight, mean, scatter = sums.group_sums(X, np.repeat([0, 2], 10), 3, None)
+    assert count.tolist() == weight.tolist() == [10, 0, 10]
+    assert not mean[1].any()
+    assert not np.asarray(scatter)[1].any()
+    np.testing.assert_allclose(mean[2], X[10:].mean(axis=0))
 
 
 # --- Large tables, which may be shared out to threads --------------------------

@@ -26,72 +26,51 @@ from typing import TYPE_CHECKING, Any
 from fairpca._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fairpca.certificate import Certificate
-    from fairpca.criteria import AtMost, Balanced, Equal, MinMax
-    from fairpca.exceptions import FairnessWarning
-    from fairpca.fair_pca import FairPCA
-    from fairpca.group_table import GroupTable
-    from fairpca.inspection.audit import Loadings, audit
-    from fairpca.inspection.compare import Comparison, compare
-    from fairpca.inspection.pareto_front import ParetoFront, pareto_front
-    from fairpca.kernel import KernelFairPCA
-    from fairpca.moments import GroupMoments
-    from fairpca.problem import Problem
-    from fairpca.solution import Solution
-    from fairpca.solvers import ExactSolver, ParetoDescent
-    from fairpca.stochastic import StochasticFairPCA
+    from fairpca.certificate import Certificate as Certificate
+    from fairpca.criteria import AtMost as AtMost
+    from fairpca.criteria import Balanced as Balanced
+    from fairpca.criteria import Equal as Equal
+    from fairpca.criteria import MinMax as MinMax
+    from fairpca.criteria import SoftMinMax as SoftMinMax
+    from fairpca.exceptions import FairnessWarning as FairnessWarning
+    from fairpca.fair_pca import FairPCA as FairPCA
+    from fairpca.group_table import GroupTable as GroupTable
+    from fairpca.inspection.audit import Loadings as Loadings
+    from fairpca.inspection.audit import audit as audit
+    from fairpca.inspection.compare import Comparison as Comparison
+    from fairpca.inspection.compare import compare as compare
+    from fairpca.inspection.pareto_front import ParetoFront as ParetoFront
+    from fairpca.inspection.pareto_front import pareto_front as pareto_front
+    from fairpca.kernel import KernelFairPCA as KernelFairPCA
+    from fairpca.moments import GroupMoments as GroupMoments
+    from fairpca.problem import Problem as Problem
+    from fairpca.solution import Solution as Solution
+    from fairpca.solvers import ExactSolver as ExactSolver
+    from fairpca.solvers import ParetoDescent as ParetoDescent
+    from fairpca.stochastic import StochasticFairPCA as StochasticFairPCA
 
-__all__ = [
-    "AtMost",
-    "Balanced",
-    "Certificate",
-    "Comparison",
-    "Equal",
-    "ExactSolver",
-    "FairPCA",
-    "FairnessWarning",
-    "GroupMoments",
-    "GroupTable",
-    "KernelFairPCA",
-    "Loadings",
-    "MinMax",
-    "ParetoDescent",
-    "ParetoFront",
-    "Problem",
-    "SoftMinMax",
-    "Solution",
-    "StochasticFairPCA",
-    "audit",
-    "compare",
-    "pareto_front",
-]
-
-_HOMES = {
-    "AtMost": "criteria",
-    "Balanced": "criteria",
-    "Certificate": "certificate",
-    "Comparison": "inspection.compare",
-    "Equal": "criteria",
-    "ExactSolver": "solvers",
-    "FairPCA": "fair_pca",
-    "FairnessWarning": "exceptions",
-    "GroupMoments": "moments",
-    "GroupTable": "group_table",
-    "KernelFairPCA": "kernel",
-    "Loadings": "inspection.audit",
-    "MinMax": "criteria",
-    "ParetoDescent": "solvers",
-    "ParetoFront": "inspection.pareto_front",
-    "Problem": "problem",
-    "SoftMinMax": "criteria",
-    "Solution": "solution",
-    "StochasticFairPCA": "stochastic",
-    "audit": "inspection.audit",
-    "compare": "inspection.compare",
-    "pareto_front": "inspection.pareto_front",
+_NAMES = {
+    "certificate": ("Certificate",),
+    "criteria": ("AtMost", "Balanced", "Equal", "MinMax", "SoftMinMax"),
+    "exceptions": ("FairnessWarning",),
+    "fair_pca": ("FairPCA",),
+    "group_table": ("GroupTable",),
+    "inspection.audit": ("Loadings", "audit"),
+    "inspection.compare": ("Comparison", "compare"),
+    "inspection.pareto_front": ("ParetoFront", "pareto_front"),
+    "kernel": ("KernelFairPCA",),
+    "moments": ("GroupMoments",),
+    "problem": ("Problem",),
+    "solution": ("Solution",),
+    "solvers": ("ExactSolver", "ParetoDescent"),
+    "stochastic": ("StochasticFairPCA",),
 }
-"""Where the public names are: they are loaded when they are asked for, so that the program's help
-and version need not wait for NumPy and scikit-learn."""
+"""The public names by their modules: these are loaded when a name is asked for, so that the
+program's help and version need not wait for NumPy and scikit-learn."""
+
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

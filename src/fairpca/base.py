@@ -13,14 +13,13 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY, device_library, to_device
 from fairpca._linalg.dense import dense_blocks, fix_signs
-from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.device import DeviceBackend, scatter_matrices
 from fairpca._linalg.projection import Projection
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion, as_criterion
 from fairpca.data import GroupedData, prepare_data
 from fairpca.groups import without_columns
-from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -216,15 +215,25 @@ class LinearReduction(Reduction):
         float
         """
         check_is_fitted(self)
+        check_same_index(X, sample_weight=sample_weight)
         if device_library(X) is None:
-            check_same_index(X, sample_weight=sample_weight)
             rows = check_rows(self._without_sensitive(X), self, reset=False)
-            return -self._mean_error(rows, check_weights(sample_weight, rows.shape[0]))
-        moments = GroupMoments.from_rows(self._check_device_rows(X), sample_weight=sample_weight)
-        offset = moments.mean[0] - self.mean_
-        matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
-        kept = np.einsum("ij,ij->i", self.components_ @ matrix, self.components_)
-        return -max(float(np.trace(matrix) - kept @ self._retention), 0.0)
+            backend = NUMPY
+        else:
+            rows = self._check_device_rows(X)
+            backend = DeviceBackend(rows)
+        weights = check_weights(sample_weight, rows.shape[0])
+        weights = np.ones(rows.shape[0]) if weights is None else weights
+        mean, total = backend.put(self.mean_), 0.0
+        kept = backend.put(self.components_.T * np.sqrt(self._retention))
+        for part, block in dense_blocks(rows):
+            with np.errstate(invalid="ignore", over="ignore"):  # explained below
+                centred = backend.double(block) - mean
+                errors = (centred * centred).sum(1) - ((centred @ kept) ** 2).sum(1)
+                total += float(weights[part] @ backend.host(errors))
+        if not np.isfinite(total):
+            explain_not_finite(rows, self)
+        return -max(total / float(weights.sum()), 0.0)
 
     def get_covariance(self) -> Array:
         """The covariance of the rows according to the model that the components are.
@@ -238,7 +247,12 @@ class LinearReduction(Reduction):
         -------
         array of shape (n_features_in_, n_features_in_)
         """
-        return self._along_axes(self._axis_variances, self.noise_variance_)
+        check_is_fitted(self)
+        factors = 1.0 if self.projection_factors_ is None else self.projection_factors_
+        beyond = self.explained_variance_ / factors**2 - self.noise_variance_
+        covariance: Array = (self.components_.T * beyond) @ self.components_
+        covariance[np.diag_indices_from(covariance)] += self.noise_variance_
+        return covariance
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance`.
@@ -247,43 +261,13 @@ class LinearReduction(Reduction):
         -------
         array of shape (n_features_in_, n_features_in_)
         """
-        variances = self._axis_variances
-        orthogonal = self.components_.shape[1] > self.n_components_
-        if not variances.all() or (orthogonal and self.noise_variance_ == 0.0):
+        covariance = self.get_covariance()
+        if np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
             raise np.linalg.LinAlgError(
                 "The model's covariance has no inverse: there is no variance along a component, or "
                 "none is left beside them. Fit fewer components, or more rows."
             )
-        return self._along_axes(1 / variances, 1 / self.noise_variance_ if orthogonal else 0.0)
-
-    @property
-    def _axis_variances(self) -> Array:
-        """The rows' variance along each component, with n - 1 in the denominator."""
-        check_is_fitted(self)
-        factors = self.projection_factors_
-        squares = 1.0 if factors is None else np.square(factors)
-        variances: Array = self.explained_variance_ / squares
-        return variances
-
-    def _along_axes(self, values: Array, other: float) -> Array:
-        """The matrix with these eigenvalues for the components, and one for all else."""
-        matrix: Array = (self.components_.T * (values - other)) @ self.components_
-        matrix[np.diag_indices_from(matrix)] += other
-        return matrix
-
-    def _mean_error(self, rows: Any, weights: Array | None) -> float:
-        """The mean reconstruction error of rows, in blocks."""
-        total, kept = 0.0, self.components_.T * np.sqrt(self._retention)
-        for part, block in dense_blocks(rows):
-            centred = block - self.mean_
-            if weights is not None:
-                centred *= np.sqrt(weights[part])[:, None]
-            with np.errstate(invalid="ignore", over="ignore"):  # explained below
-                projected = centred @ kept
-                total += float(np.vdot(centred, centred) - np.vdot(projected, projected))
-        if not np.isfinite(total):
-            explain_not_finite(rows, self)
-        return max(total / (rows.shape[0] if weights is None else float(weights.sum())), 0.0)
+        return np.asarray(np.linalg.inv(covariance), dtype=np.float64)
 
     def _prepare(
         self, X: Any, sensitive_features: Any, sample_weight: Any, **options: Any

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
-from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
+from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.device import padded_scatters
 from fairpca._linalg.projection import without_gaps
 from fairpca._linalg.types import NEGLIGIBLE, Array
@@ -51,8 +51,8 @@ class GroupedData:
     moments : GroupMoments
         With the names of the columns; of the coordinates in `space`, without names, if there is
         one. Groups whose rows all have no weight are left out.
-    rows : array or CSR matrix of shape (n, d), or None
-        The checked rows; None where they stayed where they are and only moments came.
+    rows : array, CSR matrix or device array of shape (n, d), or None
+        The checked rows; None where they stayed on a cluster and only moments came.
     codes : integer array of shape (n,), or None
         Position of each row's group among those of the moments, -1 for a group without weight;
         where groups overlap, among the `parts` of these.
@@ -122,16 +122,10 @@ class GroupedData:
         counts = self.group_sums(np.ones(len(self.n_missing)))
         return self.group_sums(self.n_missing) / (counts * self.n_features)
 
-    def numerical_rank(self) -> int:
-        """Dimensions along which the rows vary by more than rounding, but at least 1."""
-        values, _ = NUMPY.eigh(self.moments.total_covariance())
-        level = values[0] * self.n_features * np.finfo(float).eps
-        return max(int((values > level).sum()), 1)
-
     def dimensions(self, n_components: Any) -> Sequence[int]:
         """The dimensions to try: the first in which every group keeps its share is the answer."""
         if n_components is None or isinstance(n_components, Integral):
-            return [self.numerical_rank() if n_components is None else int(n_components)]
+            return [int(n_components or numerical_rank(self.moments.total_covariance()))]
         # In no subspace does a group keep more than in its own, so start where that is enough.
         problem = self.problem(1)
         values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
@@ -197,27 +191,26 @@ def prepare_data(
     if not on_cluster:
         X, sensitive_features = _parted(X, sensitive_features, keep_sensitive)
         check_same_index(X, sample_weight=sample_weight)
-    if in_place and (on_device or on_cluster):
-        choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
-        if on_device:
-            rows = check_device_rows(X, at_least=least_rows)
-            check_dimension(n_components, rows.shape[1])
-            choices["folds"] = folds or False
-            moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
-        else:
-            # Here, so that Dask and Spark are imported for their own data only.
-            from fairpca.sources import read_moments
+    elif in_place:
+        # Here, so that Dask and Spark are imported for their own data only.
+        from fairpca.sources import read_moments
 
-            check_dimension(n_components, _most_features(X))
-            choices |= {"keep_sensitive": keep_sensitive, "folds": folds is not None}
-            moments = read_moments(X, sensitive_features=sensitive_features, **choices)
+        check_dimension(n_components, _most_features(X))
+        choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
+        choices |= {"keep_sensitive": keep_sensitive, "folds": folds is not None}
+        moments = read_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         grouped_data = GroupedData.from_moments(moments, groups)
         if estimator is not None:
             record_columns(estimator, grouped_data)
         return grouped_data
-    X = to_host(X) if on_device else X
-    rows = check_rows(X, estimator, ensure_min_samples=least_rows)
+    if on_device and in_place:
+        rows = check_device_rows(X, at_least=least_rows)
+        if estimator is not None:
+            set_columns(estimator, rows.shape[1], None)
+    else:
+        X = to_host(X) if on_device else X
+        rows = check_rows(X, estimator, ensure_min_samples=least_rows)
     check_dimension(n_components, rows.shape[1])
     found = encode_groups(sensitive_features, rows.shape[0], missing_labels)
     weights = check_weights(sample_weight, rows.shape[0])
@@ -236,7 +229,7 @@ def prepare_data(
     n_missing = None
     if fill:
         rows, n_missing = _filled(rows, weights, estimator)
-    wide = reduce_wide and rows.shape[1] > rows.shape[0]
+    wide = reduce_wide and not (on_device and in_place) and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
     at, parted, cells = rows if space is None else space.rows, found, None
     if folds is not None:
@@ -357,6 +350,14 @@ def _filled(rows: Any, weights: Array | None, estimator: Any) -> tuple[Any, Arra
     else:
         known[gaps.nonzero()] = means
     return known, n_missing
+
+
+def numerical_rank(covariance: Array, space: Array | None = None) -> int:
+    """Dimensions, perhaps of a space, along which rows vary by more than rounding, at least 1."""
+    inside = covariance if space is None else space.T @ covariance @ space
+    # The rounding errors are those of the whole covariance, of which the space may hold little.
+    level = np.linalg.norm(covariance, 2) * len(covariance) * np.finfo(float).eps
+    return max(int((np.linalg.eigvalsh(inside) > level).sum()), 1)
 
 
 def check_dimension(n_components: object, d: float) -> None:

@@ -30,11 +30,6 @@ class FairnessWarning(UserWarning):
 def warn_user(message: str) -> None:
     """Give a `FairnessWarning` that points at the line that called this library."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _package(frame) in _NOT_THE_USER:
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USER:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, FairnessWarning, stacklevel=level)
-
-
-def _package(frame: object) -> str:
-    name: str = getattr(frame, "f_globals", {}).get("__name__", "")
-    return name.partition(".")[0]

@@ -106,11 +106,6 @@ class Baselines:
         """Dimension of the subspaces."""
         return int(self.pca_basis.shape[1])
 
-    @property
-    def nbytes(self) -> int:
-        """What the subspaces take in memory, and in a file."""
-        return self.own_bases.nbytes + self.pca_basis.nbytes
-
     def position(self, label: Hashable) -> int | None:
         """Which of the training groups this is, by its label or as it is shown; None for none."""
         if label in self.labels:

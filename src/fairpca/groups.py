@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from fairpca._linalg.backends import cluster_library
+from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
 from fairpca.choices import GROUPINGS as GROUPINGS
 from fairpca.choices import MIN_ROWS
@@ -43,6 +43,9 @@ _MOST_GROUPS = 1000
 _MOST_NUMBERS, _MOST_FRACTIONS = 50, 20
 """Different numbers in a sensitive column from which on it is a measurement, not a group: whole
 ones, as there are 50 states, and ones with fractions. Codes can be had as text."""
+
+
+_NUMBERS = (Real, Decimal)
 
 
 def check_number_of_groups(k: int) -> None:
@@ -101,21 +104,18 @@ def alike(labels: Iterable[Hashable]) -> list[list[str]]:
 def sorted_labels(labels: Iterable[Hashable]) -> Labels:
     """Sort labels that need not be of one type; the group of missing values comes last.
 
-    Intersections are sorted by their first feature, then by the second, and so on; groups of one
-    column alone come before them, column by column.
+    Numbers come before labels of other types. Intersections are sorted by their first feature, then
+    by the second, and so on; groups of one column alone come before them, column by column.
     """
-    labels = list(labels)
-    tuples = [label for label in labels if isinstance(label, tuple)]
-    if len(tuples) < len(labels) or len({len(label) for label in tuples}) != 1:
-        return sorted_values(labels)
-    columns = zip(*tuples, strict=True)
-    ranks = [{v: i for i, v in enumerate(sorted_values(list(set(column))))} for column in columns]
 
-    def place(label: Labels) -> tuple[bool, list[bool], list[int]]:
-        others = [part == ALL for part in label]
-        return not any(others), others, [r[v] for r, v in zip(ranks, label, strict=True)]
+    def place(label: Any) -> tuple[Any, ...]:
+        parts = label if isinstance(label, tuple) else (label,)
+        others = [part == ALL for part in parts]
+        kinds = ["" if isinstance(p, _NUMBERS) else type(p).__name__ for p in parts]
+        values = [(p == MISSING, kind, p) for kind, p in zip(kinds, parts, strict=True)]
+        return not any(others), others, values
 
-    return tuple(sorted(tuples, key=place))
+    return tuple(sorted(labels, key=place))
 
 
 def n_partitions(labels: Iterable[Hashable]) -> int:
@@ -182,18 +182,8 @@ def _others(label: Hashable) -> tuple[bool, ...]:
     return tuple(part == ALL for part in label) if isinstance(label, tuple) else ()
 
 
-def sorted_values(values: list[Hashable]) -> Labels:
-    """The labels of one column, sorted; the group of missing values comes last."""
-    present = [value for value in values if value != MISSING]
-    try:
-        ordered = sorted(present)  # type: ignore[type-var]
-    except TypeError:
-        ordered = sorted(present, key=lambda value: (type(value).__name__, str(value)))
-    return (*ordered, *(value for value in values if value == MISSING))
-
-
 def _is_number(label: Hashable) -> bool:
-    return isinstance(label, Real | Decimal) and not isinstance(label, bool)
+    return isinstance(label, _NUMBERS) and not isinstance(label, bool)
 
 
 # From one column to codes: its labels in order, and for each row the position of its label.
@@ -216,7 +206,9 @@ def encode_column(column: Any) -> Encoded:
             codes, uniques = column.factorize()
             if column.dtype == object:
                 refuse_mixed_types(column, uniques)
-            return in_order([_plain(label) for label in uniques.tolist()], codes)
+            # Intervals, as pandas' cut and qcut make them, are groups by their texts.
+            labels = [str(v) if hasattr(v, "closed_left") else v for v in uniques.tolist()]
+            return in_order(labels, codes)
         if hasattr(column, "to_pylist") and column.null_count:
             # Of integers of which some are missing, pyarrow makes floats.
             column = np.array([*column.to_pylist(), None], dtype=object)[:-1]
@@ -284,16 +276,11 @@ def in_order(values: list[Any], codes: Codes) -> Encoded:
     """Renumber codes so that the labels are sorted; -1 stays. Spellings of one text are merged."""
     if not all(isinstance(value, str) and value.isascii() for value in values):
         values = [canonical(value) for value in values]
-    labels = sorted_values(list(dict.fromkeys(values)))
+    labels = sorted_labels(dict.fromkeys(values))
     if list(labels) == values:
         return labels, codes
     rank = {label: i for i, label in enumerate(labels)}
     return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
-
-
-def _plain(label: Any) -> Any:
-    """The label; of pandas' intervals, as its cut and qcut make them, their text."""
-    return str(label) if hasattr(label, "closed_left") else label
 
 
 def _is_missing(value: Any) -> bool:
@@ -303,10 +290,6 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)  # NaN and NaT differ from themselves
     except TypeError:  # pandas' NA has no truth value
         return True
-
-
-_INEXACT = 2.0**53
-"""From here on, different whole numbers are the same as floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +355,8 @@ def encode_groups(
         if "unhashable" not in str(error):
             raise
         raise TypeError(
-            f"sensitive_features must hold plain labels such as text or numbers: {error}."
+            "sensitive_features must hold plain labels such as text or numbers, and the same "
+            f"number of labels in each row: {error}."
         ) from error
     names = [name for _, name in columns if isinstance(name, str) and name]
     for (labels, _), (values, name) in zip(encoded, columns, strict=True):
@@ -443,11 +427,7 @@ def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
 
 def warn_of_weightless(labels: Labels, left: Labels, names: Sequence[str] | None = None) -> None:
     """Warn of groups that are left out because none of their rows has a weight."""
-    if len(left) == len(labels):
-        return
-    if are_parts(labels):
-        labels, left = groups_of_parts(labels)[0], groups_of_parts(left)[0]
-        names = None if names is None else names[:-1]
+    left = groups_of_parts(left)[0] if are_parts(left) else left
     texts = [label_text(label, names) for label in labels if label not in left]
     if texts:
         are = "groups are" if len(texts) > 1 else "group is"
@@ -490,11 +470,17 @@ def _columns(given: Any) -> list[tuple[Any, Any]]:
         return [(given[name], name) for name in given.columns]
     if hasattr(given, "to_numpy"):  # a column of pandas, Polars or pyarrow
         return [(given, getattr(given, "name", None))]
-    values = given
+    values = given if device_library(given) is None else to_host(given)
     if isinstance(values, np.matrix):
         values = np.asarray(values)
     if not isinstance(values, np.ndarray):
-        values = _as_array(values)
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise ValueError(
+                "sensitive_features must hold one label for each row, got "
+                f"{type(values).__name__}: pass the labels themselves, as an array, a list or a "
+                "data frame column."
+            )
+        values = np.asarray(values, dtype=object)  # so that each label stays what it is
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(values)
         values = np.array(values.data, dtype=object)
@@ -507,26 +493,6 @@ def _columns(given: Any) -> list[tuple[Any, Any]]:
         "sensitive_features must have one or two dimensions (rows, or rows and columns), "
         f"got shape {values.shape}."
     )
-
-
-def _as_array(values: Any) -> NDArray[Any]:
-    # Through object, so that a list of mixed types is not turned into strings.
-    if isinstance(values, str) or not hasattr(values, "__len__"):
-        raise ValueError(
-            f"sensitive_features must hold one label for each row, got {type(values).__name__}: "
-            "pass the labels themselves, as an array, a list or a data frame column."
-        )
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(
-            "sensitive_features must have the same number of labels in each row."
-        ) from error
-    objects = np.asarray(values, dtype=object)
-    if array.dtype.kind in "iuf":
-        exact = array.dtype.kind != "f" or not (np.abs(array) >= _INEXACT).any()
-        return array if exact and bool not in set(map(type, objects.ravel())) else objects
-    return objects if array.dtype.kind in "US" else array
 
 
 def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:
@@ -567,11 +533,11 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     A text is a name, and so is each of a list of texts that are all columns of the table. Raises
     ValueError for names that no column of X has.
     """
-    refuse_anndata(X, sensitive_features)
     given = sensitive_features
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         return ()
+    refuse_anndata(X, given)
     if cluster_library(X) is not None:
         return tuple(names)  # which `fairpca.sources` looks up
     columns = table_names(X)

@@ -373,7 +373,7 @@ class KernelFairPCA(Reduction):
         self.gamma_ = 1.0 / d if self.gamma is None else float(self.gamma)
         # A copy: what the caller does to X later must not change the kernel.
         self.X_fit_ = landmarks.astype(np.float64)
-        kernel = self._finite_kernel(landmarks)
+        kernel = self._kernel_matrix(landmarks, self.X_fit_)
         largest = float(np.abs(kernel).max())
         if not np.allclose(kernel, kernel.T, rtol=0.0, atol=_INDEFINITE * largest):
             raise ValueError("The kernel matrix of the training rows is not symmetric.")
@@ -394,7 +394,7 @@ class KernelFairPCA(Reduction):
         """What `_centred` returns of rows, block by block, and which rows are in a block."""
         step = max(1, BLOCK_VALUES // len(self._landmark_means))
         for part in gen_batches(rows.shape[0], step):
-            yield part, *self._centred(self._finite_kernel(rows[part]))
+            yield part, *self._centred(self._kernel_matrix(rows[part], self.X_fit_))
 
     def _centred(self, kernel: Array) -> tuple[Array, Array]:
         """Inner products with the landmarks after their mean feature is taken off, and with it."""
@@ -403,10 +403,16 @@ class KernelFairPCA(Reduction):
         centred -= (mean - self._landmark_means.mean())[:, None]
         return centred, mean
 
-    def _finite_kernel(self, rows: Any) -> Array:
-        """The kernel between rows and landmarks; refused where numbers are too large for it."""
+    def _kernel_matrix(self, rows: Any, others: Any) -> Array:
+        """The kernel between rows and others; refused where numbers are too large for it."""
+        options: dict[str, Any] = {}
+        if not callable(self.kernel):
+            options = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
+        double = rows.astype(np.float64, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            kernel = self._kernel_matrix(rows, self.X_fit_)
+            kernel = np.asarray(
+                pairwise_kernels(double, others, metric=self.kernel, filter_params=True, **options)
+            )
         if np.isnan(kernel).any() and self.kernel == "poly" and self.degree % 1 != 0:
             raise ValueError(
                 f"degree={self.degree!r} is a fraction, and some products of rows are negative, so "
@@ -426,16 +432,6 @@ class KernelFairPCA(Reduction):
             block = rows[part].astype(np.float64, copy=False)
             own[part] = np.diagonal(self._kernel_matrix(block, block))
         return np.asarray(own - 2.0 * mean + self._landmark_means.mean())
-
-    def _kernel_matrix(self, rows: Any, others: Any) -> Array:
-        """The kernel between rows and others, in double precision."""
-        options: dict[str, Any] = {}
-        if not callable(self.kernel):
-            options = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        double = rows.astype(np.float64, copy=False)
-        return np.asarray(
-            pairwise_kernels(double, others, metric=self.kernel, filter_params=True, **options)
-        )
 
     def __sklearn_is_fitted__(self) -> bool:
         # The landmarks are known before there are components.

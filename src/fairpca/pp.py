@@ -136,13 +136,16 @@ def pca(
         "key": key if isinstance(key, str) else list(key),
         "criterion": str(fair.criterion),
     }
+    table = fair.group_table_.to_frame()  # with texts as its index, which a file can hold
+    table.index = fair.group_table_.group_texts()
+    table.index.name = "group"
     adata.obsm[key_added], adata.varm[key_added] = reduced, loadings
     adata.uns[key_added] = {
         "params": params if layer is None else {**params, "layer": layer},
         "variance": fair.explained_variance_,
         "variance_ratio": fair.explained_variance_ratio_,
         "mean": mean,
-        "groups": _frame(fair.group_table_),
+        "groups": table,
         "certificate": _plain(fair.certificate_),
     }
 
@@ -279,14 +282,6 @@ def _blocks(adata: Any, used: NDArray[np.bool_], chunk_size: int) -> Iterator[tu
     """Blocks of a backed matrix, and which cells these are."""
     for block, start, stop in adata.chunked_X(chunk_size):
         yield slice(start, stop), block if used.all() else block[:, np.flatnonzero(used)]
-
-
-def _frame(table: GroupTable) -> Any:
-    """The table of groups with texts as its index, which a file can hold."""
-    frame = table.to_frame()
-    frame.index = table.group_texts()
-    frame.index.name = "group"
-    return frame
 
 
 def _plain(certificate: Certificate) -> dict[str, Any]:

@@ -31,23 +31,27 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.backends import NUMPY, Backend, device_library, namespace
-from fairpca._linalg.dense import direction_of
+from fairpca._linalg.dense import BLOCK_VALUES, direction_of
 from fairpca._linalg.device import DeviceBackend
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.base import LinearReduction, axes_of_products
 from fairpca.certificate import NotCertified
 from fairpca.data import prepare_rows, warn_of_no_groups
 from fairpca.group_table import GroupTable
-from fairpca.groups import Codes, Groups, check_number_of_groups, sorted_labels, warn_of_dropped
+from fairpca.groups import (
+    Codes,
+    Groups,
+    check_number_of_groups,
+    refuse_ambiguous,
+    sorted_labels,
+    warn_of_dropped,
+)
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.objectives import FEW_GROUPS, adjacent_differences
 from fairpca.validation import check_flag, check_seed, check_whole_number
 
 _LARGEST = 1e60
 """Values beyond this are refused: fourth powers, and products of these, occur."""
-
-_BLOCK_VALUES = 2**22
-"""Numbers of a block of rows that are in double precision at once: 32 MB."""
 
 _FORGETTING = 2.0
 """b is this many times a batch's part of the rows drawn so far: what is older than half of them
@@ -65,14 +69,8 @@ _NOISE_MEMORY = 0.8
 _FLAT = 1e-6
 """Part of the mean variance along a basis that is added where a basis is divided by variances."""
 
-_WELL_CONDITIONED = 1e-6
-"""Smallest eigenvalue of a basis' products, relative to the largest, that costs no digits."""
-
 _DEPENDENT = 1e-6
-"""Singular value, relative to the largest, of slopes that depend on each other."""
-
-_ROUNDING = 1e-12
-"""Part of the largest product that is rounding."""
+"""Eigenvalue or singular value, relative to the largest, of vectors that depend on each other."""
 
 _NOTE = (
     "Own PCA and PCA are those that the same mini-batches led to: a disparity may be too small by "
@@ -210,7 +208,7 @@ class StochasticFairPCA(LinearReduction):
         if sensitive_features is None:
             warn_of_no_groups(y, _ORDINARY_PCA)
         rng = np.random.default_rng(self.random_state or 0)
-        self._learn(ArrayBatches(rows, groups, self.batch_size, rng), rows)
+        self._learn(ArrayBatches(rows, groups, self.batch_size, rng))
         return self
 
     def fit_batches(self, batches: Iterable[tuple[Any, Any]]) -> StochasticFairPCA:
@@ -237,27 +235,32 @@ class StochasticFairPCA(LinearReduction):
                 "batches can be gone through only once, and several passes are needed: pass a list "
                 "or an object that opens the data again."
             )
-        first = next(iter(batches), None)
-        if first is None:
-            raise ValueError("There are no batches.")
-        X, labels = _pair(first)
-        if labels is None:
-            warn_of_no_groups(None, _ORDINARY_PCA)
-        first_rows = self._prepare_rows(X, labels, is_part=True)[0]
+        items: Iterable[Any] = batches
+        first: list[bool] = []  # whether there are groups, once that is known
 
         def chunks() -> Iterator[tuple[Any, Groups, int]]:
-            for item in batches:
-                X, sensitive_features = _pair(item)
-                if (sensitive_features is None) != (labels is None):
+            for item in items:
+                if not (isinstance(item, tuple | list) and len(item) == 2):
+                    raise ValueError(
+                        "batches must give pairs of rows and their sensitive features, not a "
+                        f"{type(item).__name__}."
+                    )
+                X, sensitive_features = item
+                is_first, grouped = not first, sensitive_features is not None
+                if is_first:
+                    first.append(grouped)
+                    if not grouped:
+                        warn_of_no_groups(None, _ORDINARY_PCA)
+                if grouped != first[0]:
                     raise ValueError(
                         "sensitive_features must be given with all rows or with none, and earlier "
-                        f"ones had {'none' if labels is None else 'them'}."
+                        f"ones had {'them' if first[0] else 'none'}."
                     )
-                yield self._prepare_rows(X, sensitive_features, reset=False, is_part=True)
+                yield self._prepare_rows(X, sensitive_features, reset=is_first, is_part=True)
 
         stream = StreamBatches(chunks, self.batch_size, self.random_state or 0)
         warn_of_dropped(stream.n_dropped, stream.n_dropped + int(stream.counts.sum()))
-        self._learn(stream, first_rows)
+        self._learn(stream)
         return self
 
     def _check_parameters(self) -> None:
@@ -279,11 +282,11 @@ class StochasticFairPCA(LinearReduction):
             raise ValueError(f"X has values beyond {_LARGEST:g}: rescale its columns.")
         return rows, groups, n_dropped
 
-    def _learn(self, batches: ArrayBatches | StreamBatches, rows: Any) -> None:
-        """Pass over the batches, and set what is fitted; some rows tell where they are."""
-        on_device = device_library(rows) is not None
-        backend = DeviceBackend(_as_double(rows[:1])) if on_device else NUMPY
-        d, k = rows.shape[1], len(batches.labels)
+    def _learn(self, batches: ArrayBatches | StreamBatches) -> None:
+        """Pass over the batches, and set what is fitted."""
+        on_device = device_library(batches.rows) is not None
+        backend = DeviceBackend(_as_double(batches.rows[:1])) if on_device else NUMPY
+        d, k = batches.rows.shape[1], len(batches.labels)
         rng = np.random.default_rng(self.random_state or 0)
         spaces = TrackedSubspaces(d, int(self.n_components), batches.counts, rng, backend)
         for _ in range(self.n_passes):
@@ -335,16 +338,6 @@ class StochasticFairPCA(LinearReduction):
         return is_pca
 
 
-def _pair(item: Any) -> tuple[Any, Any]:
-    """Rows and sensitive features of a chunk."""
-    if not (isinstance(item, tuple | list) and len(item) == 2):
-        raise ValueError(
-            "batches must give pairs of rows and their sensitive features, not a "
-            f"{type(item).__name__}."
-        )
-    return item[0], item[1]
-
-
 def _leading(inner: Array, r: int) -> Array:
     """Eigenvectors of the r largest eigenvalues, as columns."""
     vectors: Array = np.linalg.eigh((inner + inner.T) / 2.0)[1][:, ::-1][:, :r]
@@ -372,7 +365,7 @@ class ArrayBatches:
     """
 
     def __init__(self, rows: Any, groups: Groups, size: int, rng: np.random.Generator) -> None:
-        self._rows, self._codes, self._rng = rows, groups.codes, rng
+        self.rows, self._codes, self._rng = rows, groups.codes, rng
         self.labels, k = groups.labels, len(groups.labels)
         self.counts = np.bincount(groups.codes, minlength=k)
         self._orders = [rng.permutation(np.flatnonzero(groups.codes == i)) for i in range(k)]
@@ -391,11 +384,11 @@ class ArrayBatches:
             self._at[i] = 0
         chosen = order[self._at[i] : self._at[i] + size]
         self._at[i] += size
-        return _as_double(self._rows[chosen])
+        return _as_double(self.rows[chosen])
 
     def blocks(self) -> Iterator[tuple[int, Any]]:
         """All rows, in blocks of one group each."""
-        return _group_blocks(self._rows, self._codes)
+        return _group_blocks(self.rows, self._codes)
 
 
 class StreamBatches:
@@ -413,6 +406,8 @@ class StreamBatches:
     ----------
     labels, counts, n_dropped
         The groups of all chunks, their rows, and how many rows were left out.
+    rows : array, CSR matrix or device array
+        Some of the rows.
     """
 
     def __init__(
@@ -428,8 +423,13 @@ class StreamBatches:
                 samples.setdefault(label, _RowSample()).add(rows, own, size, rng)
             check_number_of_groups(len(samples))
         if not samples:
-            raise ValueError("sensitive_features is missing in all rows: there are no groups.")
+            raise ValueError(
+                "There are no batches, or sensitive_features is missing in all rows: there are no "
+                "groups."
+            )
+        refuse_ambiguous(samples)
         self.labels, self._samples = tuple(samples), list(samples.values())
+        self.rows = self._samples[0].rows
         self.counts = np.array([sample.count for sample in self._samples])
 
     def one_pass(self) -> Iterator[list[Any]]:
@@ -454,13 +454,20 @@ class StreamBatches:
     def _coded(self) -> Iterator[tuple[Any, Codes]]:
         """Rows of each chunk, and the positions of their groups among all of the stream."""
         places = {label: place for place, label in enumerate(self.labels)}
+        counts = dict.fromkeys(self.labels, 0)
         for rows, groups, _ in self._chunks():
-            if new := [label for label in groups.labels if label not in places]:
-                raise ValueError(
-                    f"The group {new[0]!r} was not among the rows before: batches must give the "
-                    "same rows each time that they are gone through."
-                )
+            for i, label in enumerate(groups.labels):
+                counts[label] = counts.get(label, 0) + int((groups.codes == i).sum())
+            if places.keys() != counts.keys():
+                break
             yield rows, np.array([places[label] for label in groups.labels], int)[groups.codes]
+        before = dict(zip(self.labels, self.counts.tolist(), strict=True))
+        for label, count in counts.items():
+            if count != before.get(label):
+                raise ValueError(
+                    f"The group {label!r} has other rows than before: batches must give the same "
+                    "rows each time that they are gone through."
+                )
 
     def _sampled(self, i: int, rng: np.random.Generator) -> Any:
         """Some rows of a group that a batch has no rows of."""
@@ -500,7 +507,7 @@ def _group_blocks(rows: Any, codes: Codes) -> Iterator[tuple[int, Any]]:
 def _rows_at_once(rows: Any) -> int:
     """How many rows a block may have."""
     per_row = rows.nnz / max(rows.shape[0], 1) if hasattr(rows, "tocsr") else rows.shape[1]
-    return max(int(_BLOCK_VALUES // max(per_row, 1)), 1)
+    return max(int(BLOCK_VALUES // max(per_row, 1)), 1)
 
 
 def _as_double(rows: Any) -> Any:
@@ -535,15 +542,11 @@ class CentredRows:
 
     def image(self, basis: Any) -> Any:
         """Mean of ``x x^T basis``."""
-        scores = self.weighted(self.scores(basis))
+        scores = self.scores(basis) / self.n
         image = self._rows.T @ scores
         if self._is_sparse:
             image -= np.outer(self._center, scores.sum(axis=0))
         return image
-
-    def weighted(self, scores: Any) -> Any:
-        """Coordinates by which rows count in a mean."""
-        return scores / self.n
 
     def squares(self) -> Any:
         """Squared length of each row; (n,)."""
@@ -701,7 +704,7 @@ class TrackedSubspaces:
     def _orthonormal(self, matrix: Any) -> Any:
         """The nearest matrix with orthonormal columns, from the products of its columns."""
         values, axes = np.linalg.eigh(self.backend.host(matrix.T @ matrix))
-        if not values[0] > _WELL_CONDITIONED * values[-1]:
+        if not values[0] > _DEPENDENT * values[-1]:
             return self.backend.qr(matrix)[0]
         return matrix @ self.backend.put(np.ascontiguousarray((axes * values**-0.5) @ axes.T))
 
@@ -734,7 +737,7 @@ def noisy_step(products: Array, disparities: Array, shares: Array, step_size: fl
         Coefficients of the tangent images.
     """
     values, axes = np.linalg.eigh((products + products.T) / 2.0)
-    values = np.where(values > _ROUNDING * max(values[-1], 0.0), values, 0.0)
+    values = np.where(values > NEGLIGIBLE * max(values[-1], 0.0), values, 0.0)
     # The images in few coordinates: rows with the same products.
     images: Array = axes * np.sqrt(values)
     if len(shares) <= FEW_GROUPS:
@@ -759,7 +762,7 @@ def noisy_step(products: Array, disparities: Array, shares: Array, step_size: fl
         back = -((left[:, some].T @ differences[held]) / levels[some]) @ right
         # Newton's step is only right nearby.
         back *= min(1.0, length / max(float(np.linalg.norm(back)), np.finfo(float).tiny))
-    zero = np.full(len(pulls), np.sqrt(_ROUNDING * max(float(values[-1]), 0.0)))
+    zero = np.full(len(pulls), np.sqrt(NEGLIGIBLE * max(float(values[-1]), 0.0)))
     direction, _, _ = direction_of(pulls, free, normalize=True, zero=zero)
     # From the few coordinates to coefficients of the images; what has no length has none.
     scale = np.divide(1.0, np.sqrt(values), out=np.zeros(len(values)), where=values > 0.0)
@@ -776,7 +779,7 @@ def _combination(coefficients: Array, arrays: Sequence[Any]) -> Any:
     return sum(float(c) * array for c, array in zip(coefficients, arrays, strict=True))
 
 
-def _inverse_power(matrix: Array, power: float, flat: float = 1e-12) -> Array:
+def _inverse_power(matrix: Array, power: float, flat: float = NEGLIGIBLE) -> Array:
     """A negative power of a symmetric matrix whose eigenvalues are made positive.
 
     Without any positive one there is nothing to be divided by, and it is the identity.

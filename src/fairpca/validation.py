@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-from fairpca._linalg.backends import CLUSTER_LIBRARIES, cluster_library, namespace
+from fairpca._linalg.backends import (
+    CLUSTER_LIBRARIES,
+    cluster_library,
+    device_library,
+    namespace,
+    to_host,
+)
 from fairpca._linalg.types import Array
 from fairpca.text import listed
 
@@ -183,15 +189,18 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def explain_not_finite(X: Any, estimator: Any = None) -> None:
     """Raise the error that says why the moments of X are not finite."""
     name = None if estimator is None else type(estimator).__name__
-    values = X.data if hasattr(X, "toarray") else X
     known = {} if estimator is None else estimator.get_params(deep=False)
-    if known.get("missing_values") == "error" and np.isnan(values).any():
-        raise ValueError(
-            f"Input X contains NaN. {name}(missing_values='mean') takes the means of columns for "
-            "missing values; or fill them in before, or leave those rows out."
-        )
-    with np.errstate(invalid="ignore"):  # infinities of both signs
-        assert_all_finite(values, estimator_name=name, input_name="X")
+    if device_library(X) is not None:
+        check_device_rows(X, finite=True)
+    else:
+        values = X.data if hasattr(X, "toarray") else X
+        if known.get("missing_values") == "error" and np.isnan(values).any():
+            raise ValueError(
+                f"Input X contains NaN. {name}(missing_values='mean') takes the means of columns "
+                "for missing values; or fill them in before, or leave those rows out."
+            )
+        with np.errstate(invalid="ignore"):  # infinities of both signs
+            assert_all_finite(values, estimator_name=name, input_name="X")
     raise ValueError("X has values that are too large to be squared: rescale its columns.")
 
 
@@ -226,8 +235,9 @@ def check_weights(
     """Return the weights as a float64 array, or None; of a part of the rows all may be zero."""
     if sample_weight is None:
         return None
+    given = sample_weight if device_library(sample_weight) is None else to_host(sample_weight)
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must be one number for each row: {error}.") from error
     if weights.ndim == 0:

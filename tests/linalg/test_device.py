@@ -14,7 +14,7 @@ import pytest
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
-from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
+from fairpca._linalg.device import DeviceBackend, DeviceStack, scatter_matrices
 
 from devices import missing
 from same_fit import assert_same_choice, assert_same_fit
@@ -84,10 +84,8 @@ def test_moments_are_those_of_numpy(put, mean, weighted):
 
 
 def test_blocks_and_panels_add_up(put, monkeypatch):
-    import fairpca.moments.sums as module
-
-    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 40 * 70)
-    monkeypatch.setattr(module, "_PANEL", 7)
+    monkeypatch.setattr("fairpca.moments.sums._DEVICE_BLOCK_BYTES", 8 * 40 * 70)
+    monkeypatch.setattr(device_module, "_PANEL", 7)
     X, groups = rows(d=40, k=2)
     expected = GroupMoments.from_rows(X, groups)
     found = GroupMoments.from_rows(put(X), put(groups))
@@ -111,6 +109,13 @@ def test_folds_and_what_is_estimated_from_them_are_those_of_numpy(put, kind):
     fitted = FairPCA(2, criterion="soft").fit(put(X), sensitive_features=groups, **given)
     reference = FairPCA(2, criterion="soft").fit(X, sensitive_features=groups, **choices)
     assert_same_choice(fitted, reference)
+
+
+def test_sums_of_more_groups_than_half_the_columns(put):
+    X, groups = rows(d=8, k=6)
+    here, there = (matrices_of(GroupMoments.from_rows(given, groups)) for given in (X, put(X)))
+    weights = np.linspace(0.5, 2.0, 6)
+    np.testing.assert_allclose(there.dense(weights), here.dense(weights), atol=1e-10)
 
 
 @pytest.mark.parametrize("groups", ["marginals", "both", None])
@@ -172,10 +177,10 @@ def test_on_the_cpu_numpy_solves_without_a_copy(put, monkeypatch):
     moments = GroupMoments.from_rows(put(X), put(groups))
     matrices = matrices_of(moments)
     if is_cpu(put(X)):
-        assert not isinstance(matrices, DeviceMatrices)
+        assert not isinstance(matrices.backend, DeviceBackend)
         assert np.shares_memory(matrices.scatter, to_host(moments.scatter.array))
     else:
-        assert isinstance(matrices, DeviceMatrices)
+        assert isinstance(matrices.backend, DeviceBackend)
 
 
 @pytest.mark.parametrize("options", [{"aggregation": "sum"}, {"centering": "group"}, {}], ids=str)
@@ -333,7 +338,7 @@ def test_a_missed_direction_is_found_on_the_device(put):
     X, groups = rows(n=900, d=30, k=2)
     on_host = Problem(GroupMoments.from_rows(X, groups), 3)
     matrices = matrices_of(GroupMoments.from_rows(put(X), put(groups)))
-    assert isinstance(matrices, DeviceMatrices)
+    assert isinstance(matrices.backend, DeviceBackend)
     weights = np.array([0.7, -0.2])
     matrix = on_host.weighted_sum(weights)
     np.testing.assert_allclose(matrices.dense(weights), matrix, atol=1e-12)

@@ -12,7 +12,6 @@ from fairpca._linalg.dense import (
     leading_eigenpairs,
 )
 from fairpca._linalg.krylov import leading_sum_bound
-from fairpca.moments.sums import SMALL_PRODUCT, column_products
 
 from problems import random_basis
 
@@ -130,29 +129,3 @@ def test_the_sign_of_a_column_does_not_depend_on_the_rounding_of_equal_entries()
 
 
 # --- Sums of the products of columns --------------------------------------------
-
-
-@pytest.mark.parametrize("d", [1, 2, 23, 32, 33])
-@pytest.mark.parametrize("parts", [0.0, 0.3, 1.0, 3.0, 3.7])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_products_of_columns_in_any_number_of_parts(d, parts, order):
-    n = min(int(parts * SMALL_PRODUCT) // (d * d), 50_000)
-    rows = np.random.default_rng(d).standard_normal((n, d)) * 10.0 ** np.linspace(-8, 8, d)
-    exact = np.array([[np.sum(np.longdouble(a) * b) for b in rows.T] for a in rows.T], dtype=float)
-    sizes = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
-    given = np.asarray(rows, order=order)
-    out = np.full((d, d), np.nan)
-    assert column_products(given, out) is out
-    for found in (out, column_products(given)):
-        assert (np.abs(found - exact) <= 1e-13 * sizes).all()
-
-
-def test_products_of_columns_of_an_empty_stack():
-    assert column_products(np.zeros((0, 5, 3))).shape == (0, 3, 3)
-
-
-def test_products_of_columns_of_a_stack():
-    step = SMALL_PRODUCT // 30**2
-    stack = np.random.default_rng(0).standard_normal((3, 2 * step + 5, 30))
-    for found, rows in zip(column_products(stack), stack, strict=True):
-        np.testing.assert_allclose(found, rows.T @ rows, rtol=0, atol=1e-10)

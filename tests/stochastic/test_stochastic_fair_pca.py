@@ -578,3 +578,27 @@ def test_where_the_worst_off_group_is_worse_off_that_is_said():
     fair = StochasticFairPCA(3, n_passes=2)
     with warned(ConvergenceWarning, "worst-off", "worse off"):
         fair.fit(X, sensitive_features=groups.astype(str))
+
+
+@pytest.mark.parametrize("lost", ["a group", "some rows"])
+def test_a_stream_that_gives_fewer_rows_later_is_refused(lost):
+    X, groups = grouped_rows()
+
+    class Shrinking:
+        times = 0
+
+        def __iter__(self):
+            self.times += 1
+            left = groups != groups[0] if lost == "a group" else np.arange(len(X)) > 9
+            left |= self.times <= 2
+            return iter([(X[left], groups[left])])
+
+    with refused(ValueError, "same rows each time"):
+        StochasticFairPCA(2, n_passes=2).fit_batches(Shrinking())
+
+
+def test_labels_of_one_text_in_different_chunks_are_refused():
+    X, _ = grouped_rows(n=40)
+    chunks = [(X[:20], [1, 2] * 10), (X[20:], ["1", "2"] * 10)]
+    with refused(ValueError, "same name"):
+        StochasticFairPCA(2).fit_batches(chunks)

@@ -83,6 +83,18 @@ class Backend:
         """A tall array to be written into."""
         return np.empty((d, width), order="F")
 
+    def zeros(self, *shape: int) -> Any:
+        """Zeros to be written into, in double precision."""
+        return np.zeros(shape)
+
+    def double(self, rows: Any) -> Any:
+        """Rows in double precision."""
+        return rows.astype(np.float64, copy=False)
+
+    def products(self, rows: Any, out: Any) -> Any:
+        """``rows^T rows``, in the memory that is given."""
+        return np.matmul(rows.T, rows, out=out)
+
     def image(self, matrix: Any, block: Any) -> Any:
         """The product of a symmetric matrix with a tall block."""
         # Transposed it takes two thirds of the time: then BLAS does not copy the matrix first.

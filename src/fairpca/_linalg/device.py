@@ -56,7 +56,9 @@ class ScatterMatrices:
 
     @cached_property
     def traces(self) -> Array:
-        sums = np.array([_trace(part) for part in self.scatter])
+        sums = np.array(
+            [float(np.vdot(p, p) if _is_factor(p) else p.trace()) for p in self.scatter]
+        )
         traces: Array = sums * self.scales + self._squares * self.shares
         return traces
 
@@ -83,7 +85,7 @@ class ScatterMatrices:
         return krylov.leading_sum_bound(self.weighted_sum(weights), r, start)
 
     def weighted_sum(self, weights: Array) -> ScatterSum:
-        return ScatterSum(self, weights)
+        return (ScatterSum if self.backend is NUMPY else DeviceSum)(self, weights)
 
     def dense(self, weights: Array) -> Array:
         return self.backend.host(self.weighted_sum(weights).whole())
@@ -97,19 +99,16 @@ class ScatterMatrices:
                 return found.copy()
         backend, xp = self.backend, self.backend.xp
         block, other = backend.put(basis), backend.put(weighted)
-        images = (self.image(part, block) for part in self.scatter)
+        images = (
+            part.T @ (part @ block) if _is_factor(part) else backend.image(part, block)
+            for part in self.scatter
+        )
         sums = backend.host(xp.stack([xp.sum(image * other) for image in images]))
         sides = [backend.host(self.offsets @ side) for side in (block, other)]
         kept: Array = sums * self.scales + np.einsum("ka,ka->k", *sides) * self.shares
         if weighted is basis:
             self._kept = [(basis.copy(), kept.copy()), *self._kept[:_MOST_KEPT]]
         return kept
-
-    def image(self, part: Any, block: Tall) -> Tall:
-        """What a scatter, or its factor, makes of a block of columns."""
-        if _is_factor(part):
-            return part.T @ (part @ block)
-        return self.backend.image(part, block)
 
     def kept_by_each(self, bases: Sequence[Array]) -> Array:
         groups = zip(np.eye(self.k), map(self.backend.put, bases), strict=True)
@@ -135,18 +134,26 @@ class ScatterSum:
         ]
         few = [(groups.scatter[i], scaled[i]) for i in some if _is_factor(groups.scatter[i])]
         shares = (weights * groups.shares).tolist()
-        self._parts = few + [(groups.offsets[i : i + 1], shares[i]) for i in some]
-        n = sum(len(part) for part, _ in self._parts)
-        self._are_many = 2 * n > self.d
-        self.is_factored = not (self._whole or self._are_many or (weights < 0.0).any())
+        parts = few + [(groups.offsets[i : i + 1], shares[i]) for i in some]
+        sizes = [len(part) for part, _ in parts]
+        self.rows, end = self.backend.empty(self.d, sum(sizes)).T, 0
+        for (part, weight), size in zip(parts, sizes, strict=True):
+            self.rows[end : end + size], end = part * abs(weight) ** 0.5, end + size
+        self._signs = self.backend.put(np.repeat(np.sign([weight for _, weight in parts]), sizes))
+        if 2 * len(self.rows) > self.d:  # better one matrix more
+            product = self.backend.zeros(self.d, self.d)
+            self._add_rows(product)
+            self._whole.append((product, 1.0))
+            self.rows, self._signs = self.rows[:0], self._signs[:0]
+        self.is_factored = not (self._whole or (weights < 0.0).any())
         """Whether this is known by few rows."""
-        self.at_once = self.is_factored and n <= krylov.FEW_COLUMNS
+        self.at_once = self.is_factored and len(self.rows) <= krylov.FEW_COLUMNS
         self._sum: Any = None
 
     def image(self, block: Tall) -> Tall:
         if self.is_factored:
-            return self._rows.T @ (self._rows @ block)
-        if len(self._whole) == 1 and not self._are_many:
+            return self.rows.T @ (self.rows @ block)
+        if len(self._whole) == 1:
             scatter, factor = self._whole[0]
             image = self.backend.image(scatter, block)
             image *= factor
@@ -154,8 +161,7 @@ class ScatterSum:
             if self._sum is None:
                 self._sum = self._combined()
             image = self.backend.image(self._sum, block)
-        if not self._are_many:
-            image += self._rows.T @ (self._signs[:, None] * (self._rows @ block))
+        image += self.rows.T @ (self._signs[:, None] * (self.rows @ block))
         return image
 
     def disproof(self, vectors: Array, drops: Array, level: float) -> Array | None:
@@ -163,8 +169,8 @@ class ScatterSum:
         self._sum = None  # the factorisation takes its memory
         np.negative(rest, out=rest)
         for sign in (1.0, -1.0):
-            rows = self._rows[self._signs == sign]
-            if len(rows) and not self._are_many:
+            rows = self.rows[self._signs == sign]
+            if len(rows):
                 dsyrk(-sign, rows.T, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
         return failed_pivot(rest.T, vectors, drops, level)
 
@@ -172,41 +178,19 @@ class ScatterSum:
         if not self.is_factored:
             return some_eigenpairs(self.whole(), r)
         # From the products of few rows; vectors without variance are any that are orthogonal.
-        values, turn = self.backend.eigh(self._rows @ self._rows.T)
+        values, turn = self.backend.eigh(self.rows @ self.rows.T)
         few = min(r, len(values))
-        vectors = np.pad(self._rows.T @ turn[:, :few], ((0, 0), (0, r - few)))
+        vectors = np.pad(self.rows.T @ turn[:, :few], ((0, 0), (0, r - few)))
         return np.pad(np.maximum(values[:few], 0.0), (0, r - few)), self.backend.qr(vectors)[0]
 
     def whole(self, out: Any = None) -> Tall:
         """The matrix as an array of its own, in the memory that is given or in new one."""
         total = self._combined(out)
-        if not self._are_many:
-            self._add_rows(total)
+        self._add_rows(total)
         return total
 
-    def factor_or(self, out: Array) -> Array:
-        """A factor, where that has few rows, or else the matrix in the memory that is given."""
-        few = self.is_factored and few_rows(len(self._rows), self.d)
-        factor: Array = self._rows if few else self.whole(out)
-        return factor
-
-    @cached_property
-    def _rows(self) -> Any:
-        """The rows F that stay apart."""
-        sizes = [len(part) for part, _ in self._parts]
-        rows, end = self.backend.empty(self.d, sum(sizes)).T, 0
-        for (part, weight), size in zip(self._parts, sizes, strict=True):
-            rows[end : end + size], end = part * abs(weight) ** 0.5, end + size
-        return rows
-
-    @cached_property
-    def _signs(self) -> Any:
-        """Their signs."""
-        sizes = [len(part) for part, _ in self._parts]
-        return self.backend.put(np.repeat(np.sign([w for _, w in self._parts]), sizes))
-
     def _combined(self, out: Any = None) -> Any:
-        """The sum of the scatters, and of the rows if they are many; in the given memory."""
+        """The sum of the matrices that are whole, in the given memory."""
         out = np.empty((self.d, self.d)) if out is None else out
         if not self._whole:
             out[...] = 0.0
@@ -215,14 +199,13 @@ class ScatterSum:
                 np.multiply(scatter, factor, out=out)
             else:
                 daxpy(scatter.reshape(-1), out.reshape(-1), a=factor)
-        if self._are_many:
-            self._add_rows(out)
         return out
 
     def _add_rows(self, total: Any) -> None:
         """Add the product of the rows: BLAS computes half of that of a matrix with itself."""
-        plus, minus = self._rows[self._signs > 0.0], self._rows[self._signs < 0.0]
-        total += plus.T @ plus
+        plus, minus = self.rows[self._signs > 0.0], self.rows[self._signs < 0.0]
+        if len(plus):
+            total += plus.T @ plus
         if len(minus):
             total -= minus.T @ minus
 
@@ -267,20 +250,7 @@ class DeviceStack(LazyStack):
     """An array that stays on a device; `array` is what the device has."""
 
     def __init__(self, array: Any) -> None:
-        self.array = array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """As NumPy has it; nothing is copied."""
-        return tuple(self.array.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """As NumPy has it; nothing is copied."""
-        return int(self.array.nbytes)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DeviceStack, (self.array,)
+        self.array, self.shape, self.nbytes = array, tuple(array.shape), int(array.nbytes)
 
     @cached_property
     def _host(self) -> NDArray[Any]:
@@ -296,22 +266,13 @@ class FactorStack(LazyStack):
     def __init__(self, parts: Sequence[Array]) -> None:
         d = parts[0].shape[1]
         self.parts, self.shape = list(parts), (len(parts), d, d)
-
-    @property
-    def nbytes(self) -> int:
-        """What is kept."""
-        return sum(part.nbytes for part in self.parts)
+        self.nbytes = sum(part.nbytes for part in parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return np.asarray, (self._host,)  # a file shall not have the rows
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, np.ndarray) and key.ndim == 1:
-            chosen = np.arange(len(self))[key].tolist()
-            return FactorStack([self.parts[i] for i in chosen])
-        if isinstance(key, int | np.integer):
-            return _scatter(self.parts[key])
-        return self._host[key]
+        return _scatter(self.parts[key]) if isinstance(key, int | np.integer) else self._host[key]
 
     @cached_property
     def _host(self) -> NDArray[Any]:
@@ -326,11 +287,6 @@ def _is_factor(part: Any) -> bool:
 def _scatter(part: Array) -> Array:
     """A scatter, of it or its factor."""
     return part.T @ part if _is_factor(part) else part
-
-
-def _trace(part: Any) -> float:
-    """The trace of a scatter, of it or its factor."""
-    return float(np.vdot(part, part) if _is_factor(part) else part.trace())
 
 
 def diagonals(stack: Any) -> Array:
@@ -376,34 +332,29 @@ def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array)
     `parts` has, for each new group, which of the old ones are in it, or which share; (new, old).
     """
     on_device, factored = isinstance(stack, DeviceStack), isinstance(stack, FactorStack)
-    scatters: Any = [] if on_device else np.empty((len(parts), *stack.shape[1:]))
+    backend = DeviceBackend(stack.array) if on_device else NUMPY
+    old = stack.array if on_device else stack.parts if factored else stack
+    scatters = backend.zeros(len(parts), *stack.shape[1:])
     means, kept = [], []
     for i, chosen in enumerate(map(np.flatnonzero, parts)):
-        shares = parts[i, chosen].tolist()
-        w, first = weight[chosen] * shares, mean[chosen[0]]
+        shares, w, first = parts[i, chosen], weight[chosen], mean[chosen[0]]
         # From one of the means, so that no digits are lost where all of them are large.
-        means.append(first + w @ (mean[chosen] - first) / w.sum())
+        means.append(first + (shares * w) @ (mean[chosen] - first) / (shares @ w))
         offsets = mean[chosen] - means[-1]
         if factored:
-            one = ScatterMatrices([stack.parts[j] for j in chosen], offsets, np.array(shares), w)
-            kept.append(ScatterSum(one, np.ones(len(w))).factor_or(scatters[i]))
-            continue
-        between = (offsets * w[:, None]).T @ offsets
-        if on_device:
-            between = DeviceBackend(stack.array).put(between)
-            some = (
-                stack.array[j] * share for j, share in zip(chosen.tolist(), shares, strict=True)
+            some = [old[j] for j in chosen]
+            united = ScatterMatrices(some, offsets, shares, shares * w).weighted_sum(
+                np.ones(len(w))
             )
-            scatters.append(sum(some, between))
-        else:
-            scatters[i] = between
-            for j, share in zip(chosen, shares, strict=True):
-                scatters[i] += stack[j] if share == 1.0 else share * stack[j]
-    if on_device:
-        scatters = DeviceStack(namespace(stack.array).stack(scatters))
+            few = united.is_factored and few_rows(len(united.rows), united.d)
+            kept.append(united.rows if few else united.whole(scatters[i]))
+            continue
+        scatters[i] += backend.put((offsets * (shares * w)[:, None]).T @ offsets)
+        for j, share in zip(chosen.tolist(), shares.tolist(), strict=True):
+            scatters[i] += old[j] if share == 1.0 else share * old[j]
     if any(map(_is_factor, kept)):
-        scatters = FactorStack(kept)
-    return scatters, np.array(means)
+        return FactorStack(kept), np.array(means)
+    return DeviceStack(scatters) if on_device else scatters, np.array(means)
 
 
 def scatter_matrices(
@@ -427,9 +378,14 @@ def scatter_matrices(
     else:
         stack = scatter.array if on_device else np.ascontiguousarray(scatter)
     parts = stack if which is None else [stack[i] for i in which.tolist()]
-    if not on_device:
-        return ScatterMatrices(parts, offsets, scales, shares)
-    return DeviceMatrices(parts, offsets, scales, shares, DeviceBackend(stack))
+    backend = DeviceBackend(stack) if on_device else NUMPY
+    return ScatterMatrices(parts, offsets, scales, shares, backend)
+
+
+_PANEL, _MOST_PANELS = 256, 8
+"""Columns of a panel, or a multiple of them, and most panels: a product of rows with themselves is
+formed panel by panel, its upper half only, as long as panels are wide enough for the device to be
+busy. Panels that begin anywhere else in memory take a third longer."""
 
 
 class DeviceBackend(Backend):
@@ -447,6 +403,19 @@ class DeviceBackend(Backend):
     def empty(self, d: int, width: int) -> Any:
         return self.xp.empty((d, width), dtype=self.xp.float64, device=self._device)
 
+    def zeros(self, *shape: int) -> Any:
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self._device)
+
+    def double(self, rows: Any) -> Any:
+        return self.xp.astype(rows, self.xp.float64, copy=False)
+
+    def products(self, rows: Any, out: Any) -> Any:
+        d = rows.shape[1]
+        step = _PANEL * -(-d // (_PANEL * _MOST_PANELS))
+        for begin in range(0, d, step):
+            out[begin : begin + step, begin:] = rows[:, begin : begin + step].T @ rows[:, begin:]
+        return self.xp.triu(out) + self.xp.triu(out, k=1).T
+
     def image(self, matrix: Any, block: Any) -> Any:
         return matrix @ block
 
@@ -455,26 +424,23 @@ class DeviceBackend(Backend):
         return self.host(values)[::-1].copy(), self.xp.flip(vectors, axis=1)
 
 
-class DeviceMatrices(ScatterMatrices):
-    """Matrices whose weighted sums are formed and factorised on the device."""
-
-    def weighted_sum(self, weights: Array) -> DeviceSum:
-        return DeviceSum(self, weights)
-
-
 class DeviceSum(ScatterSum):
     """A weighted sum on the device."""
 
     def __init__(self, groups: ScatterMatrices, weights: Array) -> None:
         super().__init__(groups, weights)
-        self.at_once = self.d <= _QUICK_AT_ONCE and not is_cpu(groups.scatter)
+        self.at_once = self.d <= _QUICK_AT_ONCE and not is_cpu(groups.scatter[0])
 
     def disproof(self, vectors: Any, drops: Array, level: float) -> Any:
         xp, rest = self.backend.xp, self.whole()
         rest *= -1.0
         rest += (vectors * self.backend.put(drops)) @ vectors.T
         rest += level * xp.eye(self.d, dtype=rest.dtype, device=rest.device)
-        if self._is_positive(rest):
+        try:  # PyTorch raises where a factorisation fails, CuPy gives nan
+            pivots = self.backend.host(xp.linalg.diagonal(xp.linalg.cholesky(rest)))
+        except (RuntimeError, np.linalg.LinAlgError):
+            pivots = np.full(1, np.nan)
+        if np.isfinite(pivots).all():
             return None
         values, directions = xp.linalg.eigh(rest)
         return None if float(values[0]) > 0.0 else directions[:, :1]
@@ -483,17 +449,8 @@ class DeviceSum(ScatterSum):
         values, vectors = self.backend.eigh(self.whole())
         return values[:r], vectors[:, :r]
 
-    def _is_positive(self, matrix: Any) -> bool:
-        # PyTorch raises where a factorisation fails, CuPy gives nan.
-        linalg = self.backend.xp.linalg
-        try:
-            factor = linalg.cholesky(matrix)
-        except (RuntimeError, np.linalg.LinAlgError):
-            return False
-        return bool(np.isfinite(self.backend.host(linalg.diagonal(factor))).all())
-
     def _combined(self, out: Any = None) -> Any:
-        total = 0.0 * self._groups.scatter[0]
+        total = self.backend.zeros(self.d, self.d) if out is None else out
         for scatter, factor in self._whole:
             total += factor * scatter
         return total

@@ -212,8 +212,10 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
             Dense.
         """
         check_is_fitted(self)
-        rows = check_rows(X, self, reset=False, finite=True)
-        return self._removed(_dense(rows))
+        rows = _dense(check_rows(X, self, reset=False, finite=True))
+        along = (rows - self.mean_) @ (self.directions_ / self.scale_).T
+        left: Array = rows - along @ (self.directions_ * self.scale_)
+        return left.astype(rows.dtype, copy=False)
 
     def _positives(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
         """The class of the positives, and which rows are."""
@@ -235,12 +237,6 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
                 f"pos_label={label!r} is no class of y: {listed(classes.tolist(), 5)}."
             )
         return label, positive
-
-    def _removed(self, rows: Array) -> Array:
-        """Dense rows without the directions, in the precision of the rows."""
-        along = (rows - self.mean_) @ (self.directions_ / self.scale_).T
-        left: Array = rows - along @ (self.directions_ * self.scale_)
-        return left.astype(rows.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

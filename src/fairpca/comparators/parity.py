@@ -16,7 +16,7 @@ from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, axes_of_products
-from fairpca.data import warn_of_no_groups
+from fairpca.data import numerical_rank, warn_of_no_groups
 from fairpca.generalization.cautions import warn_of_groups
 from fairpca.moments import GroupMoments
 from fairpca.validation import check_choice, check_flag, check_whole_number
@@ -180,7 +180,7 @@ class ParityPCA(LinearReduction):
                 f"{why}."
             )
         if self.n_components is None:
-            r = numerical_rank(space, covariance)
+            r = numerical_rank(covariance, space)
         if self.match == "covariance" and len(moments.labels) > 1:
             space = similar_covariance_space(moments, space, (r + left) // 2)
         return np.asarray(space @ leading_eigenpairs(space.T @ covariance @ space, r)[1])
@@ -219,14 +219,6 @@ def similar_covariance_space(moments: GroupMoments, space: Array, n_directions: 
     triangle = np.linalg.qr(differences.reshape(-1, space.shape[1]), mode="r")
     directions = np.linalg.svd(triangle)[2]  # by falling difference
     return np.asarray(space @ directions[len(directions) - n_directions :].T)
-
-
-def numerical_rank(space: Array, covariance: Array) -> int:
-    """Dimensions of a space along which the rows vary by more than rounding, but at least 1."""
-    variances = np.linalg.eigvalsh(space.T @ covariance @ space)
-    # The rounding errors are those of the whole covariance, of which the space may hold little.
-    level = np.linalg.norm(covariance, 2) * len(covariance) * np.finfo(float).eps
-    return max(int((variances > level).sum()), 1)
 
 
 def parity_gaps(moments: GroupMoments, basis: Array) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.backends import device_library
-from fairpca._linalg.device import LazyStack, diagonals, rescaled, united_scatters
+from fairpca._linalg.device import diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
 from fairpca.folds import in_folds
@@ -27,9 +28,10 @@ from fairpca.groups import (
     warn_of_dropped,
     warn_of_weightless,
 )
-from fairpca.moments.sums import device_sums, group_sums
+from fairpca.moments.sums import group_sums
 from fairpca.text import label_text
 from fairpca.validation import (
+    check_device_rows,
     check_rows,
     check_same_index,
     check_weights,
@@ -82,38 +84,23 @@ class MomentSum:
         self._names = self._names or part.feature_names
         self._group_names = self._group_names or part.group_names
         self.n_dropped += part.n_dropped
+        self._weighted |= part.weight_squares is not None
         squares = part.weight_squares
+        if squares is None:  # all weights of a group are the same
+            squares = part.weight**2 / np.maximum(part.count, 1)
         for j, label in enumerate(part.labels):
-            sums = (part.count[j], part.weight[j], part.mean[j], part.scatter[j])
-            self.add_group(label, *sums, None if squares is None else float(squares[j]))
-
-    def add_group(
-        self,
-        label: Hashable,
-        count: int,
-        weight: float,
-        mean: Array,
-        scatter: Array,
-        weight_square: float | None = None,
-    ) -> None:
-        """Add the moments of some rows of one group, with the sum of their squared weights.
-
-        None stands for weights that are all the same.
-        """
-        self._n_features = len(mean)
-        if label not in self._groups:
-            self._groups[label] = _Group(0, 0.0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
-        if weight > 0.0:
-            self._weighted |= weight_square is not None
+            mean, scatter, weight = part.mean[j], part.scatter[j], float(part.weight[j])
+            if label not in self._groups:
+                nothing = np.zeros(len(mean)), np.zeros(scatter.shape)
+                self._groups[label] = _Group(0, 0.0, 0.0, *nothing)
             group = self._groups[label]
-            square = float(weight) ** 2 / int(count) if weight_square is None else weight_square
-            group.count += int(count)
-            group.weight_square += square
-            total, shift = group.weight + float(weight), mean - group.mean
+            group.count += int(part.count[j])
+            group.weight_square += float(squares[j])
+            total, shift = group.weight + weight, mean - group.mean
             group.scatter += scatter
-            if group.weight > 0.0:
+            if group.weight > 0.0 < weight:
                 group.scatter += np.outer(shift * (group.weight * weight / total), shift)
-            group.mean += shift * (weight / total)
+            group.mean += shift * (weight / total if total > 0.0 else 0.0)
             group.weight = total
 
     @property
@@ -230,7 +217,7 @@ class GroupMoments:
         ----------
         X : array-like, data frame or sparse matrix of shape (n, d)
             Numeric and without missing values. It is read in blocks of rows, once; twice if the
-            means of groups lie very far apart.
+            first row of a group lies very far from its others.
         sensitive_features : array-like of shape (n,) or (n, m), default=None
             The group of each row; several columns make groups of their intersections. None puts
             all rows in one group.
@@ -248,21 +235,12 @@ class GroupMoments:
         -------
         GroupMoments
         """
-        if device_library(X) is not None:
-            given = X, sensitive_features, sample_weight
-            groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
-            warn_of_dropped(groups.n_dropped, X.shape[0])
-            moments = cls(*sums, group_names=groups.names, n_dropped=groups.n_dropped)
-            warn_of_weightless(groups.labels, moments.labels)
-            return moments
         check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        rows = check_rows(X)
+        rows = check_rows(X) if device_library(X) is None else check_device_rows(X)
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         warn_of_dropped(groups.n_dropped, rows.shape[0])
         weights = check_weights(sample_weight, rows.shape[0])
-        if folds:
-            groups = in_folds(groups, rows, weights, needed=folds == "needed")
-        moments = cls.from_groups(rows, groups, weights)
+        moments = cls.from_groups(rows, groups, weights, folds)
         if not moments.is_finite:
             explain_not_finite(rows)
         warn_of_weightless(groups.labels, moments.labels, groups.names)
@@ -270,23 +248,30 @@ class GroupMoments:
 
     @classmethod
     def from_groups(
-        cls, X: Any, groups: Groups, sample_weight: Array | None = None
+        cls,
+        X: Any,
+        groups: Groups,
+        sample_weight: Array | None = None,
+        folds: bool | str = False,
     ) -> GroupMoments:
-        """Moments of checked rows whose groups are encoded."""
-        weights, labels = groups.weights(sample_weight), groups.labels
+        """Moments of checked rows whose groups are encoded; folds are as for `from_rows`."""
+        if folds and groups.labels:
+            groups = in_folds(groups, X, sample_weight, needed=folds == "needed")
+        weights, labels, codes = groups.weights(sample_weight), groups.labels, groups.codes
         about: dict[str, Any] = {"group_names": groups.names, "n_dropped": groups.n_dropped}
-        if not labels:
+        if weights is not None:
+            there = np.bincount(codes, weights, len(labels)) > 0.0
+            if not there.all():
+                # Rows without weight count for nothing, and so does a group of them alone.
+                labels = tuple(compress(labels, there))
+                codes = np.where(there, np.cumsum(there) - 1, len(labels))[codes]
+        if not (labels and X.shape[0]):
             d, none = X.shape[1], np.zeros(0)
             empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
             return cls((), *empty, **about)
-        sums: tuple[Any, ...] = group_sums(X, groups.codes, len(labels), weights)
+        sums = group_sums(X, codes, len(labels), weights)
         if weights is not None:
-            sums = *sums, np.bincount(groups.codes, weights**2, len(labels))
-            some = sums[1] > 0
-            if not some.all():
-                # Rows without weight count for nothing, and so does a group of them alone.
-                labels = tuple(label for label, there in zip(labels, some, strict=True) if there)
-                sums = tuple(part[some] for part in sums)
+            about["weight_squares"] = np.bincount(codes, weights**2, len(labels))[: len(labels)]
         return cls(labels, *sums, **about)
 
     @property
@@ -320,11 +305,8 @@ class GroupMoments:
     @property
     def is_finite(self) -> bool:
         """Whether all sums are finite; a missing or infinite value anywhere makes this False."""
-        if not np.isfinite(self.mean).all():
-            return False
-        # Of what is no array yet the diagonals suffice: no entry is larger than the largest there.
-        is_lazy = isinstance(self.scatter, LazyStack)
-        return bool(np.isfinite(diagonals(self.scatter) if is_lazy else self.scatter).all())
+        # No entry of a scatter is larger than the largest on its diagonal.
+        return bool(np.isfinite(self.mean).all() and np.isfinite(diagonals(self.scatter)).all())
 
     @property
     def total_mean(self) -> Array:

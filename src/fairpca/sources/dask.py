@@ -13,7 +13,6 @@ from sklearn.utils import assert_all_finite
 
 from fairpca._linalg.projection import Projection
 from fairpca._linalg.types import Array
-from fairpca.folds import in_folds
 from fairpca.groups import check_number_of_groups, encode_groups
 from fairpca.moments import GroupMoments
 from fairpca.tables.columns import ColumnChoice, Columns, require_columns
@@ -95,8 +94,7 @@ def _of_array(
         groups = encode_groups(sensitive_features, n, missing_labels, may_be_empty=True)
         weights = check_weights(sample_weight, n, may_be_zero=True)
         rows = check_rows(X)
-        groups = in_folds(groups, rows) if folds and groups.labels else groups
-        moments = GroupMoments.from_groups(rows, groups, weights)
+        moments = GroupMoments.from_groups(rows, groups, weights, folds)
         if not moments.is_finite:
             explain_not_finite(rows)
     except (ValueError, TypeError) as error:

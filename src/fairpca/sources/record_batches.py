@@ -10,7 +10,6 @@ import pyarrow
 
 from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
-from fairpca.folds import in_folds
 from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import Columns, label_groups
@@ -71,12 +70,18 @@ def sum_batches(
 def batch_moments(batch: Batch, missing_labels: str, folds: bool = False) -> GroupMoments:
     """Moments of the rows of a batch, by group, and by fold if that is asked for."""
     with batch.naming():
-        numbers = _numbers(batch)
-        weights = _weights(batch)
+        numbers, weights = _numbers(batch, batch.columns.features), None
+        if batch.columns.weight is not None:
+            weights = _numbers(batch, [batch.columns.weight])[:, 0]
+            bad = ~(weights >= 0.0) | ~np.isfinite(weights)
+            if bad.any():
+                raise ValueError(
+                    f"The weight in column {batch.columns.weight!r} is missing, negative or not "
+                    f"finite in row {batch.before + int(np.argmax(bad)) + 1} (the first is 1)."
+                )
         groups = label_groups(batch.rows, batch.columns.sensitive, missing_labels)
-        groups = in_folds(groups, numbers) if folds and groups.labels else groups
         with np.errstate(invalid="ignore", over="ignore"):
-            moments = GroupMoments.from_groups(numbers, groups, weights)
+            moments = GroupMoments.from_groups(numbers, groups, weights, folds)
         if not moments.is_finite:
             _check_finite(batch, numbers)
             raise ValueError("Values are too large to be squared: rescale the columns.")
@@ -86,52 +91,28 @@ def batch_moments(batch: Batch, missing_labels: str, folds: bool = False) -> Gro
 def batch_numbers(batch: Batch) -> Array:
     """The features of a batch as an array of numbers, all of them finite."""
     with batch.naming():
-        numbers = _numbers(batch)
+        numbers = _numbers(batch, batch.columns.features)
         _check_finite(batch, numbers)
     return numbers
 
 
-def _numbers(batch: Batch) -> Array:
-    """The features, column by column as Arrow has them."""
-    names = batch.columns.features
+def _numbers(batch: Batch, names: Sequence[str]) -> Array:
+    """Columns of numbers, one by one as Arrow has them; those that are missing are nan."""
     numbers = np.empty((batch.rows.num_rows, len(names)), order="F")
     for j, name in enumerate(names):
-        numbers[:, j] = _column(batch, name)
+        column = batch.rows.column(name)
+        if pyarrow.types.is_decimal(column.type):
+            column = column.cast(pyarrow.float64())
+        numbers[:, j] = column.to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _column(batch: Batch, name: str) -> Any:
-    column = batch.rows.column(name)
-    if column.null_count:
-        _refuse_missing(name, batch.before + int(np.argmax(column.is_null().to_numpy(False))))
-    if pyarrow.types.is_decimal(column.type):
-        column = column.cast(pyarrow.float64())
-    return column.to_numpy(zero_copy_only=False)
-
-
-def _weights(batch: Batch) -> Array | None:
-    name = batch.columns.weight
-    if name is None:
-        return None
-    weights = np.asarray(_column(batch, name), dtype=np.float64)
-    bad = ~(weights >= 0.0) | ~np.isfinite(weights)
-    if bad.any():
-        raise ValueError(
-            f"The weight in column {name!r} is negative or not finite in row "
-            f"{batch.before + int(np.argmax(bad)) + 1} (the first is 1)."
-        )
-    return weights
 
 
 def _check_finite(batch: Batch, numbers: Array) -> None:
     for name, column in zip(batch.columns.features, numbers.T, strict=True):
         bad = ~np.isfinite(column)
         if bad.any():
-            _refuse_missing(name, batch.before + int(np.argmax(bad)))
-
-
-def _refuse_missing(name: str, row: int) -> None:
-    raise ValueError(
-        f"The value in column {name!r} is missing or infinite in row {row + 1} (the first is 1): "
-        "fill it in, or leave out that row or column."
-    )
+            raise ValueError(
+                f"The value in column {name!r} is missing or infinite in row "
+                f"{batch.before + int(np.argmax(bad)) + 1} (the first is 1): fill it in, or leave "
+                "out that row or column."
+            )
