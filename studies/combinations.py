@@ -484,7 +484,7 @@ class Judged:
         """What a criterion without a condition minimises, of many subspaces."""
         if isinstance(self.criterion, Balanced):
             return np.asarray(e.mean(axis=-1))
-        if isinstance(self.criterion, SoftMinMax) and self.criterion.temperature > 0.0:
+        if isinstance(self.criterion, SoftMinMax) and self.criterion.temperature:
             return self.soft(e, float(self.criterion.temperature))
         return np.asarray(e.max(axis=-1))
 
@@ -708,7 +708,7 @@ def largest(judged: Judged, text: str) -> None:
     if extra is not None:
         check("sentence: extra loss", float(extra[1]) == 100 * criterion.max_extra_loss, text)
         found = numbers(text.replace(extra[0], ""))
-    soft = isinstance(criterion, SoftMinMax) and criterion.temperature > 0.0
+    soft = isinstance(criterion, SoftMinMax) and bool(criterion.temperature)
     here = float(_shown(judged, judged.values(judged.e)))
     best = float(_shown(judged, np.array(judged.least[0])))
     if soft and "Proven" in text:

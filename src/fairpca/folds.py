@@ -71,14 +71,11 @@ def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = F
     values. If `needed`, which is not for some of the rows alone, large groups are one part each,
     and nothing changes where all groups are large.
     """
-    codes: Any = groups.codes
-    on_device = device_library(codes) is not None
-    group_of = np.asarray(to_host(codes) if on_device else codes)
+    group_of = np.asarray(groups.codes)
     folds = np.full(len(group_of), _WHOLE, dtype=np.int64)
     if needed:
         effective = np.bincount(group_of).astype(np.float64)
         if weights is not None:
-            weights = to_host(weights) if on_device else weights
             total, squares = (np.bincount(group_of, weights**power) for power in (1, 2))
             effective = total**2 / np.where(squares > 0.0, squares, 1.0)
         chosen = np.flatnonzero(~are_large(effective, rows.shape[1])[group_of])
@@ -93,16 +90,13 @@ def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = F
     found = np.flatnonzero(np.bincount(parts))
     positions = np.zeros(parts.max(initial=0) + 1, dtype=np.int64)
     positions[found] = np.arange(len(found))
-    new_codes: Any = positions[parts]
-    if on_device:
-        new_codes = namespace(codes).asarray(new_codes, device=codes.device)
     labels = []
     for part in found.tolist():
         whole = groups.labels[part // several]
         fold = Fold(part % several + _WHOLE)
         labels.append((*whole, fold) if isinstance(whole, tuple) else (whole, fold))
     names = None if groups.names is None else (*groups.names, "fold")
-    return replace(groups, labels=tuple(labels), codes=new_codes, names=names)
+    return replace(groups, labels=tuple(labels), codes=positions[parts], names=names)
 
 
 def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]:
