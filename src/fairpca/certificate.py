@@ -9,8 +9,7 @@ from __future__ import annotations
 import decimal
 import html
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -265,22 +264,6 @@ class Certificate(Spoken):
     def all_worse_off(self) -> bool:
         """Whether every group is worse off than with ordinary PCA."""
         return bool((self.change_from_pca > 0.0).all())
-
-    def in_unit(self, measures: float, values: float, multipliers: float) -> Certificate:
-        """The same where measures, values and multipliers are multiplied by powers of two."""
-        of_measures = (
-            *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
-            *("change_from_pca", "requested_tolerance", "minmax_measures"),
-        )
-        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding", "variance"), values)
-        factors |= dict.fromkeys((*of_measures, "temperature"), measures)
-        factors["multipliers"] = multipliers
-        numbers = {name: (getattr(self, name), factor) for name, factor in factors.items()}
-        changed: dict[str, Any] = {
-            name: None if number is None else number * factor
-            for name, (number, factor) in numbers.items()
-        }
-        return replace(self, **changed)
 
     def sentences(self) -> list[str]:
         """The certificate in plain words; bounds are rounded to the safe side."""

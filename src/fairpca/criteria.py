@@ -16,7 +16,7 @@ from `Criterion`, as `MinMax` does; one that minimises the total loss under a co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -270,10 +270,6 @@ class Criterion(BaseEstimator, ABC):
 
     def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
         """Raise ValueError for parameters that do not fit these groups."""
-
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        return self
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
@@ -725,11 +721,6 @@ class SoftMinMax(Criterion):
     def is_approached(self) -> bool:
         return bool(self.get_params() == SoftMinMax().get_params())
 
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        given = self.temperature
-        return self if given is None else self.changed(temperature=given * factor)
-
     def applied_to(self, problem: Problem) -> Self:
         """A copy bound to a problem."""
         if self.temperature is None and 0.0 < self.standard_errors < np.inf:
@@ -952,10 +943,6 @@ class Equal(LeastLoss):
         super().validate()
         check_number("tolerance", self.tolerance, least=0.0)
 
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        return self.changed(tolerance=float(self.tolerance) * factor)
-
     @property
     def is_approached(self) -> bool:
         return self.measure == "disparity"
@@ -1077,17 +1064,6 @@ class AtMost(LeastLoss):
         if kept and not np.isfinite(numbers).all():
             raise ValueError(f"bounds on what groups keep must be finite, got {self.bounds!r}.")
         return numbers
-
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        given = self.bounds
-        if hasattr(given, "to_dict"):
-            given = given.to_dict()
-        if isinstance(given, Mapping):
-            scaled: Any = {label: n * factor for label, n in given.items()}
-        else:
-            scaled = np.asarray(given, dtype=np.float64) * factor
-        return self.changed(bounds=scaled)
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""

@@ -37,6 +37,9 @@ NO_VARIANCE = 1e-13
 EXPENSIVE = 120
 """Columns beyond which eigenproblems, and so every start of a search, are expensive."""
 
+_MOST_VARIANCE = 1e60
+"""Variances from its inverse up to this have squares, and squares of those, that are numbers."""
+
 _GRADED = 1e-3
 """Share of the largest trace below which losses are computed by themselves."""
 
@@ -128,6 +131,13 @@ class Problem:
         sums = moments.scatter, offsets, moments.weight
         matrices = group_matrices(*sums, self.aggregation, is_large=is_large)
         traces = matrices.traces
+        largest = float(traces.max())
+        if not (largest == 0.0 or 1.0 / _MOST_VARIANCE <= largest <= _MOST_VARIANCE):
+            raise ValueError(
+                f"The largest variance of a group is {largest:.1g}, and its powers are not numbers "
+                "that can be computed with: multiply all columns by the same factor, so that it is "
+                f"from {1.0 / _MOST_VARIANCE:g} to {_MOST_VARIANCE:g}."
+            )
         self.__dict__.update(
             moments=moments,
             criterion=criterion,

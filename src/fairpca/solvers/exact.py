@@ -38,7 +38,6 @@ from fairpca.solvers._dual import DualResult, solve_dual
 from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
 from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
-from fairpca.solvers._unit import in_safe_unit, safely_posed
 from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40
@@ -149,8 +148,7 @@ class ExactSolver:
         returns whether to stop.
         """
         effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
-        how: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
-        return in_safe_unit(problem, lambda posed: [solve_near(posed, effort=effort, **how)])[0]
+        return solve_near(problem, self.n_starts, self.random_state, effort=effort)
 
 
 def small_enough(problem: Problem, gap: float | None) -> float:
@@ -164,10 +162,6 @@ def best_multipliers(problem: Problem) -> Array:
 
     The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
     """
-    scaled, loss, measure = safely_posed(problem)
-    if scaled is not problem:
-        factor = measure / loss if problem.goal.minimises_loss else 1.0
-        return best_multipliers(scaled) * factor
     goal = problem.goal
     if without_search(problem) is not None:
         return goal.plain_multipliers()

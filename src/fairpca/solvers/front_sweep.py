@@ -21,7 +21,6 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._local import refine_in
 from fairpca.solvers._space import Effort, WholeSpace, search_space
-from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.exact import (
     FEW_STARTS,
     ExactSolver,
@@ -88,7 +87,7 @@ def sweep(
     check_whole_number("n_points", n_points)
     problem = problem.with_criterion(end_of_front(problem.criterion))
     how, tell = solver or ExactSolver(), progress or (lambda *what: None)
-    return in_safe_unit(problem, lambda posed: _swept(posed, n_points, how, tell))
+    return _swept(problem, n_points, how, tell)
 
 
 def _swept(

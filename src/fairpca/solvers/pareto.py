@@ -26,7 +26,6 @@ from fairpca.objectives import (
 )
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
-from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.conclude import conclude
 from fairpca.validation import check_choice, check_seed
 
@@ -586,26 +585,22 @@ class ParetoDescent:
         """
         problem = problem.with_criterion(Equal(problem.goal.tolerance, problem.goal.measure))
 
-        def search(posed: Problem) -> list[Solution]:
-            runs = [self._descend(posed, basis, progress) for basis in self._starts(posed)]
-            # Among the ends that no other dominates, the one with the smallest spread.
-            kept = np.flatnonzero(non_dominated(np.array([run.values[-1] for run in runs])))
-            best = int(min(kept, key=lambda i: posed.spread(runs[i].point)))
-            solution = conclude(
-                self,
-                posed,
-                runs[best].point,
-                message=runs[best].message,
-                n_iter=len(runs[best].steps),
-                n_eigen=posed.n_groups,
-                objectives=self._vector(posed).names(posed),
-                runs=tuple(runs),
-                best=best,
-            )
-            return [solution]
-
-        found = in_safe_unit(problem, search)[0]
-        self._warn(problem, found.history["runs"][found.history["best"]], found)
+        runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
+        # Among the ends that no other dominates, the one with the smallest spread.
+        kept = np.flatnonzero(non_dominated(np.array([run.values[-1] for run in runs])))
+        best = int(min(kept, key=lambda i: problem.spread(runs[i].point)))
+        found = conclude(
+            self,
+            problem,
+            runs[best].point,
+            message=runs[best].message,
+            n_iter=len(runs[best].steps),
+            n_eigen=problem.n_groups,
+            objectives=self._vector(problem).names(problem),
+            runs=tuple(runs),
+            best=best,
+        )
+        self._warn(problem, runs[best], found)
         return found
 
     def _warn(self, problem: Problem, run: Descent, solution: Solution) -> None:
