@@ -366,12 +366,14 @@ def certify(
 
     `retention` says what is kept along each column of the basis (see `Solution`).
     """
-    goal, affine, measures = problem.goal, problem.affine, problem.measures(basis, retention)
+    goal, affine = problem.goal, problem.affine
+    losses = problem.group_losses(basis, retention)
+    measures = affine.of_losses(losses)
     spread = float(np.ptp(measures))
-    judged = goal.judge(measures, problem.total_loss(basis, retention))
+    judged = goal.judge(measures, float(problem.weights @ losses))
     # The bound speaks of subspaces that violate the condition as much as this one, or less.
     bound = goal.bound(np.asarray(multipliers, dtype=np.float64), judged.slack, basis)
-    if goal.minimises_loss and bound < problem.total_loss(problem.least_loss_basis):
+    if goal.minimises_loss and bound < problem.weights @ problem.least_losses:
         # No subspace loses less than this, whatever the condition.
         none = np.zeros(problem.n_groups)
         least = goal.bound(none, judged.slack, None)
@@ -399,7 +401,7 @@ def certify(
     least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
     if problem.graded_losses is not None:
         least = max(_NO_CHANGE * affine.scale, rounding_of_measures)
-    change = measures - problem.measures(problem.pca_basis)
+    change = measures - affine.of_losses(problem.pca_losses)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
     if spread - goal.tolerance > EQUAL_WORD * size:
@@ -408,8 +410,7 @@ def certify(
             problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
         )
         stated_spread = 0.0 if zero else spread
-    plain = goal.measured.is_disparity and problem.measured_by is None
-    relative = goal.measured.relative
+    measure = goal.measured
     means = problem.aggregation == "mean" and problem.centering == "global"
     return Certificate(
         status=status,
@@ -429,11 +430,13 @@ def certify(
         change_from_pca=np.where(np.abs(change) <= least, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
-        measure=goal.measured.noun,
-        covers_mixtures=plain and means and goal.covers_mixtures,
+        measure=measure.noun,
+        covers_mixtures=affine.is_own and means and goal.covers_mixtures,
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,
-        variance=0.0 if nothing or (relative and not goal.minimises_loss) else problem.scale,
+        variance=0.0
+        if nothing or (measure.relative and not goal.minimises_loss)
+        else problem.scale,
         violation_multipliers=violation_multipliers,
     )
 

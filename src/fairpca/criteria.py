@@ -511,7 +511,7 @@ class _WithinBudget(Criterion):
     @cached_property
     def loss_budget(self) -> float:
         """The total loss that is allowed."""
-        least = max(self.problem.total_loss(self.problem.least_loss_basis), 0.0)
+        least = float(self.problem.weights @ self.problem.least_losses)
         return least * (1.0 + float(self.max_extra_loss or 0.0))
 
     @cached_property
@@ -531,7 +531,7 @@ class _WithinBudget(Criterion):
         problem, r = self.problem, self.problem.n_components
         values = problem.total_eigenpairs[0]
         alone = len(values) > r and values[r - 1] - values[r] > _NO_CHOICE * values[0]
-        if alone and self.loss_budget <= problem.total_loss(problem.least_loss_basis):
+        if alone and not self.max_extra_loss:
             return float(16 * EPS * values[0] / (values[r - 1] - values[r]))
         return np.inf
 
@@ -579,7 +579,7 @@ class _WithinBudget(Criterion):
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         affine, positive = self.affine, np.maximum(multipliers, 0.0)
         if self._turn < np.inf and slack <= 4 * EPS * self.problem.loss_scale:
-            value = self.without_budget(self.problem.measures(self.problem.least_loss_basis))
+            value = self.without_budget(affine.of_losses(self.problem.least_losses))
             return max(value - self._turn * affine.scale, self.least)
         if not positive.any():
             return self.least
@@ -789,7 +789,7 @@ class SoftMinMax(Criterion):
         return self.weights_of(measures)
 
     def plain_multipliers(self) -> Array:
-        return self.weights_of(self.problem.measures(self.problem.least_loss_basis))
+        return self.weights_of(self.affine.of_losses(self.problem.least_losses))
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """The value itself, which is smooth whatever the state."""

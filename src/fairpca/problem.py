@@ -227,7 +227,7 @@ class Problem:
         """
         if self.graded_losses is None or self.criterion.measured.is_kept:
             return self.scale
-        return self.total_loss(self.least_loss_basis)
+        return float(self.weights @ self.least_losses)
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
@@ -285,34 +285,31 @@ class Problem:
 
     def disparities(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
-        if self.graded_losses is not None and retention is None:
-            return np.asarray(self.group_losses(basis) - self.own_losses)
-        return np.asarray(self.own_gains - self.kept(basis, retention))
-
-    def outcome(self, basis: Array, retention: Array | None = None) -> dict[str, Any]:
-        """What a `Solution` has of a subspace: losses, disparities, and the total loss."""
-        kept = self.kept(basis, retention)
-        losses, disparities = np.maximum(self.traces - kept, 0.0), self.own_gains - kept
-        if self.graded_losses is not None and retention is None:
-            losses = self.group_losses(basis)
-            disparities = losses - self.own_losses
-        total = float(self.weights @ losses)
-        return {"group_losses": losses, "disparities": disparities, "total_loss": total}
+        return np.asarray(self.group_losses(basis, retention) - self.own_losses)
 
     @cached_property
     def affine(self) -> AffineMeasure:
         """The measure that fairness is judged on, with the numbers of the groups."""
         lost = None
         if self.graded_losses is not None:
-            lost = (self.own_losses, self.group_losses(self.least_loss_basis))
+            lost = (self.own_losses, self.least_losses)
         measure, given = self.criterion.measured, self.measured_by
         return AffineMeasure.of(measure, self.traces, self.own_gains, self.weights, given, lost)
 
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
-        if self.graded_losses is not None and retention is None:
-            return self.group_losses(basis) / self.affine.units - self.affine.offsets
-        return self.affine.values(self.kept(basis, retention))
+        return self.affine.of_losses(self.group_losses(basis, retention))
+
+    @cached_property
+    def pca_losses(self) -> Array:
+        """What each group loses with ordinary PCA; (k,)."""
+        is_least = self.pca_basis is self.least_loss_basis
+        return self.least_losses if is_least else self.group_losses(self.pca_basis)
+
+    @cached_property
+    def least_losses(self) -> Array:
+        """What each group loses where the total loss is the least of all; (k,)."""
+        return self.group_losses(self.least_loss_basis)
 
     def spread(self, basis: Array, retention: Array | None = None) -> float:
         """Largest difference between the measures of two groups."""

@@ -300,7 +300,7 @@ class SearchSpace(WholeSpace):
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
         self._products = [self._backend.empty(0, 0)] * problem.n_groups  # with the basis
-        measures, weights = problem.measures(problem.least_loss_basis), problem.affine.weights
+        measures, weights = problem.affine.of_losses(problem.least_losses), problem.affine.weights
         far = np.argsort(-np.abs(measures - weights @ measures / weights.sum()), kind="stable")
         first, own = _first_groups(problem), problem.own_subspaces
         self._others = [own[i] for i in sorted(far[first:])]

@@ -58,10 +58,10 @@ class _Point:
 def has_root(problem: Problem) -> bool:
     """Whether this is solved by a root-find: two groups, and a root that is surely bracketed."""
     goal = problem.goal
-    plain = goal.measured.is_disparity and problem.measured_by is None
     # A subclass may minimise something else: what it has not from itself does not count.
     has = bool(vars(type(goal)).get("has_root", False))
-    return problem.n_groups == 2 and has and (plain or isinstance(goal, SoftMinMax))
+    is_own = problem.affine.is_own or isinstance(goal, SoftMinMax)
+    return problem.n_groups == 2 and has and is_own
 
 
 def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:

@@ -238,7 +238,8 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
     goal = problem.goal
     if (direct := goal.direct_basis()) is not None:
         return direct, "one eigenproblem"
-    measures, negligible = problem.measures(basis), problem.negligible_spread
+    measures = problem.affine.of_losses(problem.least_losses)
+    negligible = problem.negligible_spread
     at_best = (measures <= problem.affine.floor + _NOBODY_GAINS * negligible).all()
     slack = (_NOBODY_GAINS if at_best else _SURELY_FAIR) * negligible
     return (basis, goal.plain_reason) if goal.shortfall(measures) <= slack else None
@@ -581,9 +582,12 @@ def certified_solution(
     **about: Any,
 ) -> Solution:
     """The solution that a certified basis is; `about` are the solver's own attributes."""
+    losses = problem.group_losses(basis, retention)
     return Solution(
         basis=basis,
-        **problem.outcome(basis, retention),
+        group_losses=losses,
+        disparities=losses - problem.own_losses,
+        total_loss=float(problem.weights @ losses),
         certificate=certificate,
         retention=retention,
         **about,

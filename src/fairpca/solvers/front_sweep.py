@@ -242,9 +242,12 @@ def _at(
     if certificate.status not in ("optimal", "infeasible"):
         ended = solutions[0].certificate.stopped_by or shared.effort.stopped_by
         certificate = replace(certificate, stopped_by=ended)
+    losses = problem.group_losses(basis)
     return replace(
         solutions[0],
         basis=basis,
-        **problem.outcome(basis),
+        group_losses=losses,
+        disparities=losses - problem.own_losses,
+        total_loss=float(problem.weights @ losses),
         certificate=with_minmax(problem, certificate, shared.minmax_measures),
     )
