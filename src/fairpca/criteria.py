@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +53,6 @@ _ROUNDING_GAP = 1e-13
 
 _OVER_BUDGET = 1e-12
 """Share of tr(A) by which a total loss may exceed its budget: rounding alone can cause it."""
-
-_FIRM = 1e8
-"""Where a smooth form is as good as the function itself: rho over the size of the measures."""
 
 _NO_CHOICE = 1e-6
 """Gap between eigenvalues, as a share of the largest, with which one subspace loses least."""
@@ -218,6 +215,9 @@ class Criterion(BaseEstimator, ABC):
     estimates_noise: bool = False
     """Whether `FairPCA` sets a parameter from standard errors that it estimates from the rows."""
 
+    has_rivals: ClassVar[bool] = False
+    """Whether published methods come near it, with its usual parameters."""
+
     minimises_loss: ClassVar[bool] = False
     """Whether the value is the total loss, and not in the units of the measure."""
 
@@ -266,7 +266,10 @@ class Criterion(BaseEstimator, ABC):
     @property
     def is_approached(self) -> bool:
         """Whether published methods that have a criterion of their own come near this one."""
-        return False
+        if not self.has_rivals:
+            return False
+        chosen, usual = self.get_params(), type(self)().get_params()
+        return all(chosen[name] == usual[name] for name in usual if name != "tolerance")
 
     def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
         """Raise ValueError for parameters that do not fit these groups."""
@@ -275,20 +278,14 @@ class Criterion(BaseEstimator, ABC):
         """The same for some of the groups of a problem."""
         return self
 
-    def applied_to(self, problem: Problem) -> Self:
+    def applied_to(self, problem: Problem) -> Criterion:
         """A copy bound to a problem."""
-        return self.changed(problem=problem, affine=problem.affine)
+        return self.of_kind(type(self), problem=problem, affine=problem.affine)
 
-    def changed(self, **attributes: Any) -> Self:
-        """A copy with other attributes."""
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__ | attributes)
-        return copy
-
-    def of_kind(self, kind: type[_Kind]) -> _Kind:
-        """A copy of another class."""
+    def of_kind(self, kind: type[_Kind], **attributes: Any) -> _Kind:
+        """A copy of a class, with other attributes."""
         copy = kind.__new__(kind)
-        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(self.__dict__ | attributes)
         return copy
 
     # --- What is minimised ----------------------------------------------------
@@ -367,10 +364,11 @@ class Criterion(BaseEstimator, ABC):
 
     def plain_multipliers(self) -> Array:
         """What proves the bound where nothing has to be searched for."""
+        # Those of a subspace whose measures are the least of all.
         floor = self.affine.floor
         start = self.start(np.full(len(floor), 1.0 / len(floor)))
-        rho = _FIRM / max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny)
-        return self.net(self.smooth(floor, start, rho)[0])
+        size = max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny)
+        return self.net(self.smooth(floor, start, 1.0 / (EPS * size))[0])
 
     def violation_proof(self, measures: Array) -> Array | None:
         """What proves that nothing comes nearer, where the only basis violates the condition."""
@@ -433,7 +431,7 @@ class MinMax(Criterion):
 
     name = "minmax"
     plain_reason = "the least total loss of all is best for the worst-off group"
-    resumes = has_root = covers_mixtures = adapts_to_chance = True
+    resumes = has_root = covers_mixtures = adapts_to_chance = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: in every {subspace} some group has a {noun} of at least "
         "{at_least}, and here none has more than {at_most}.",
@@ -453,26 +451,15 @@ class MinMax(Criterion):
         self.measure = measure
         self.max_extra_loss = max_extra_loss
 
-    @property
-    def is_approached(self) -> bool:
-        return self.measure == "disparity" and self.max_extra_loss is None
-
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
-        applied = super().applied_to(problem)
-        if self.max_extra_loss is not None:
-            return applied.of_kind(_MinMaxWithinBudget)
-        return applied
+    def applied_to(self, problem: Problem) -> Criterion:
+        kind = type(self) if self.max_extra_loss is None else _MinMaxWithinBudget
+        return self.of_kind(kind, problem=problem, affine=problem.affine)
 
     def value(self, measures: Array) -> float:
         return float(measures.max())
 
     def no_worse(self, measures: Array) -> Array:
         return np.full(len(measures), self.enough(self.value(measures)))
-
-    def plain_multipliers(self) -> Array:
-        # The group that cannot do better in a subspace of its own.
-        return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         return _simplex(len(self.affine.weights), near, mu)
@@ -486,12 +473,12 @@ class MinMax(Criterion):
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """All on the worst-off group."""
-        return _unit_vector(len(measures), int(measures.argmax()))
+        return np.asarray(np.eye(len(measures))[measures.argmax()])
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project on the simplex."""
         moved = project_on_simplex(state + rho * (measures - measures.max()))
-        value = float(moved @ measures - _square(moved - state) / (2 * rho))
+        value = float(moved @ measures - np.square(moved - state).sum() / (2 * rho))
         return moved, value, _centred(moved > 0, rho)
 
     def point_cost(self, point: Array) -> float:
@@ -553,16 +540,9 @@ class _WithinBudget(Criterion):
         most = max(_OVER_BUDGET * self.problem.loss_scale / self.affine.loss_unit, searched)
         return self.without_budget(measures) if self._over(measures) <= most else np.inf
 
-    @property
-    def least(self) -> float:
-        return self.without_budget(self.affine.floor)
-
     def judge(self, measures: Array, total_loss: float) -> Judgement:
         value = max(self.without_budget(measures), self.least)
         return Judgement(value, slack=max(total_loss - self.loss_budget, 0.0))
-
-    def shortfall(self, measures: Array) -> float:
-        return self.without_budget(measures) - self.least
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         weights, free = self.affine.loss_weights, super().domain()  # type: ignore[safe-super]
@@ -674,7 +654,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = has_root = is_smooth = True
+    resumes = has_root = is_smooth = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "{subspace} has a smaller one.",
@@ -717,23 +697,19 @@ class SoftMinMax(Criterion):
     def estimates_noise(self) -> bool:  # type: ignore[override]
         return self.temperature is None
 
-    @property
-    def is_approached(self) -> bool:
-        return bool(self.get_params() == SoftMinMax().get_params())
-
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
+    def applied_to(self, problem: Problem) -> Criterion:
         if self.temperature is None and 0.0 < self.standard_errors < np.inf:
             raise ValueError(
                 "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
                 "Problem has to be given one, SoftMinMax(temperature=…)."
             )
-        # Ordinary PCA, at an infinite temperature, is within any budget.
-        within = self.max_extra_loss is not None and self.heat < np.inf
+        within = self.max_extra_loss is not None
         kind: type[Criterion] = _SoftWithinBudget if within else SoftMinMax
         if self.heat == 0.0:
             kind = _MinMaxWithinBudget if within else MinMax
-        return super().applied_to(problem).of_kind(kind)
+        if self.heat == np.inf:  # ordinary PCA, which is within any budget
+            kind = _SoftWithoutLimit
+        return self.of_kind(kind, problem=problem, affine=problem.affine)
 
     @cached_property
     def prior(self) -> Array:
@@ -747,8 +723,6 @@ class SoftMinMax(Criterion):
         return float(self.standard_errors if self.temperature is None else self.temperature)
 
     def value(self, measures: Array) -> float:
-        if np.isinf(self.heat):
-            return float(self.prior @ measures)
         # From the largest, so that small temperatures keep their digits.
         most = measures.max()
         below = (measures - most) / self.heat
@@ -760,13 +734,8 @@ class SoftMinMax(Criterion):
 
     def weights_of(self, measures: Array) -> Array:
         """The weights that a subspace with these measures has: the slopes of the value; (k,)."""
-        if np.isinf(self.heat):
-            return self.prior
         with np.errstate(divide="ignore"):  # of groups without a share
             return np.asarray(softmax(measures / self.heat + np.log(self.prior)))
-
-    def direct_basis(self) -> Array | None:
-        return self.problem.least_loss_basis if np.isinf(self.heat) else None
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         # Groups without a share in the total loss, which have no variance, get next to nothing.
@@ -775,13 +744,9 @@ class SoftMinMax(Criterion):
         return replace(found, temperature=self.heat, prior=prior)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
-        """Whatever the weights: an infinite temperature leaves those of ordinary PCA alone."""
-        weights, cost = np.where(self.prior > 0.0, np.maximum(multipliers, 0.0), 0.0), 0.0
-        if np.isinf(self.heat) or not weights.any():
-            weights = self.prior
-        else:
-            weights = weights / weights.sum()
-            cost = self.heat * divergence(weights, self.prior)
+        weights = np.where(self.prior > 0.0, np.maximum(multipliers, 0.0), 0.0)
+        weights = weights / weights.sum() if weights.any() else self.prior
+        cost = self.heat * divergence(weights, self.prior)
         least = self.problem.least_weighted(weights, start) - cost
         return least - 8 * EPS * (self.affine.scale + cost)
 
@@ -830,6 +795,11 @@ class LeastLoss(Criterion):
     @abstractmethod
     def relaxed_by(self, amount: float) -> LeastLoss:
         """The same with a violation of this amount allowed."""
+
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        reached = max(self.nearest().value(measures), 0.0)
+        allowed, slack = self.tolerance + self.negligible(measures), reached - self.tolerance
+        return Judgement(total_loss, reached, reached <= allowed, max(slack, 0.0), allowed)
 
     def violation(self, measures: Array) -> float:
         """How far the measures are from the condition: positive if they violate it."""
@@ -919,7 +889,7 @@ class Equal(LeastLoss):
     """
 
     name = "equal"
-    has_root = adapts_to_chance = True
+    has_root = adapts_to_chance = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: all groups have {within} at a total loss of {loss}, and no "
         "subspace of this dimension that does the same loses less.",
@@ -943,16 +913,6 @@ class Equal(LeastLoss):
         super().validate()
         check_number("tolerance", self.tolerance, least=0.0)
 
-    @property
-    def is_approached(self) -> bool:
-        return self.measure == "disparity"
-
-    def judge(self, measures: Array, total_loss: float) -> Judgement:
-        spread = float(np.ptp(measures))
-        allowed = self.tolerance + self.negligible(measures)
-        slack = max(spread - self.tolerance, 0.0)
-        return Judgement(total_loss, spread, spread <= allowed, slack, allowed)
-
     def cost(self, weights: Array) -> float:
         over = np.maximum(weights - self.affine.loss_weights, 0.0)
         return self.tolerance * float(over.sum())
@@ -961,7 +921,7 @@ class Equal(LeastLoss):
         return self.of_kind(_Spread)
 
     def relaxed_by(self, amount: float) -> LeastLoss:
-        return self.changed(tolerance=self.tolerance + amount)
+        return self.of_kind(type(self), tolerance=self.tolerance + amount)
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
@@ -980,7 +940,8 @@ class Equal(LeastLoss):
             parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
             # As far from the boundary as the barrier of a warm start keeps what is not needed.
             start = parts + min(WARM_MU * unit / self.tolerance, float(weights.mean()))
-        return Domain(weights, _signed(k), cost, balance, start, signed=True)
+        directions = np.hstack([np.eye(k), -np.eye(k)])
+        return Domain(weights, directions, cost, balance, start, signed=True)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         values = multipliers - multipliers.mean()
@@ -1005,9 +966,8 @@ class Equal(LeastLoss):
         over, under = np.maximum(target - level - dead, 0.0), np.minimum(target - level, 0.0)
         multipliers = over + under
         moved = weights + multipliers
-        value = float(
-            moved @ measures - self.tolerance * over.sum() - _square(moved - state) / (2 * rho)
-        )
+        value = float(moved @ measures - self.tolerance * over.sum())
+        value -= float(np.square(moved - state).sum()) / (2 * rho)
         active = np.ones(len(state), dtype=bool) if dead == 0.0 else multipliers != 0
         return moved, value, _centred(active, rho)
 
@@ -1068,23 +1028,19 @@ class AtMost(LeastLoss):
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
-        return self.changed(bounds=bounds[some])
+        return self.of_kind(type(self), bounds=bounds[some])
 
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
+    def applied_to(self, problem: Problem) -> Criterion:
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
         # No group keeps a negative variance, so no measure exceeds this limit.
         most = problem.affine.constants + problem.affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
-        return super().applied_to(problem).with_upper_bounds(upper_bounds)
+        return self.of_kind(
+            type(self), problem=problem, affine=problem.affine, upper_bounds=upper_bounds
+        )
 
     upper_bounds: Array
     """What no measure may exceed; (k,)."""
-
-    def judge(self, measures: Array, total_loss: float) -> Judgement:
-        violation = max(self.violation(measures), 0.0)
-        allowed = self.negligible(measures)
-        return Judgement(total_loss, violation, violation <= allowed, violation, allowed)
 
     def cost(self, weights: Array) -> float:
         return float(self.upper_bounds @ (weights - self.affine.loss_weights))
@@ -1092,12 +1048,8 @@ class AtMost(LeastLoss):
     def nearest(self) -> Criterion:
         return self.of_kind(_LargestExcess)
 
-    def with_upper_bounds(self, upper_bounds: Array) -> Self:
-        """The same with these limits on the measures as they are."""
-        return self.changed(upper_bounds=upper_bounds)
-
     def relaxed_by(self, amount: float) -> LeastLoss:
-        return self.with_upper_bounds(self.upper_bounds + amount)
+        return self.of_kind(type(self), upper_bounds=self.upper_bounds + amount)
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
@@ -1125,13 +1077,51 @@ class AtMost(LeastLoss):
         weights, excess = self.affine.loss_weights, measures - self.upper_bounds
         multipliers = np.maximum(state - weights + rho * excess, 0.0)
         moved = weights + multipliers
-        value = float(
-            moved @ measures - multipliers @ self.upper_bounds - _square(moved - state) / (2 * rho)
-        )
+        value = float(moved @ measures - multipliers @ self.upper_bounds)
+        value -= float(np.square(moved - state).sum()) / (2 * rho)
         return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
 
 
-class Balanced(Criterion):
+class _Average(Criterion):
+    """Minimise a weighted mean of the measures, which takes one eigenproblem."""
+
+    @property
+    def shares(self) -> Array:
+        """The weights of the groups, which sum to one."""
+        return np.asarray(self.affine.weights / self.affine.weights.sum())
+
+    def value(self, measures: Array) -> float:
+        return float(self.shares @ measures)
+
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        return Judgement(self.value(measures))
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.weighted_basis(self.shares / self.affine.units)
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        return Domain.at(self.shares)
+
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
+        """Whatever the multipliers: the weights are known."""
+        rounding = 4 * EPS * self.affine.scale
+        return self.problem.least_weighted(self.shares, start) - rounding
+
+    def plain_multipliers(self) -> Array:
+        return self.shares
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        return self.shares, self.value(measures), np.zeros((len(measures), 0))
+
+
+class _SoftWithoutLimit(_Average, SoftMinMax):
+    """`SoftMinMax` at an infinite temperature: ordinary PCA."""
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.least_loss_basis
+
+
+class Balanced(_Average):
     """Minimise the mean of the groups' losses: each group weighs the same, whatever its size.
 
     This takes one eigenproblem: PCA with rows reweighted so that all groups count alike, measured
@@ -1164,32 +1154,8 @@ class Balanced(Criterion):
         pass
 
     @property
-    def _shares(self) -> Array:
-        k = len(self.affine.weights)
-        return np.full(k, 1.0 / k)
-
-    def value(self, measures: Array) -> float:
-        return float(measures.mean())
-
-    def judge(self, measures: Array, total_loss: float) -> Judgement:
-        return Judgement(self.value(measures))
-
-    def direct_basis(self) -> Array | None:
-        return self.problem.weighted_basis(self._shares)
-
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return Domain.at(self._shares)
-
-    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
-        """Whatever the multipliers: the weights are known."""
-        rounding = 4 * EPS * self.affine.scale
-        return self.problem.least_weighted(self._shares, start) - rounding
-
-    def plain_multipliers(self) -> Array:
-        return self._shares
-
-    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
-        return self._shares, self.value(measures), np.zeros((len(measures), 0))
+    def shares(self) -> Array:
+        return np.full(len(self.affine.weights), 1.0 / len(self.affine.weights))
 
 
 class _LargestExcess(MinMax):
@@ -1251,7 +1217,8 @@ class _Spread(MinMax):
             parts = np.array([np.maximum(near, 0.0), np.maximum(-near, 0.0)])
             parts /= parts.sum(axis=1, keepdims=True)
             start = (1.0 - mu) * parts.ravel() + mu * start
-        return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, start)
+        directions = np.hstack([np.eye(k), -np.eye(k)])
+        return Domain(np.zeros(k), directions, np.zeros(2 * k), balance, start)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """On the spread: the multipliers less their mean, positive parts scaled to sum to one."""
@@ -1263,9 +1230,8 @@ class _Spread(MinMax):
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """1 for the group with the largest measure, -1 for that with the smallest."""
-        k = len(measures)
-        smallest = _unit_vector(k, int(np.argmin(measures)))
-        return _unit_vector(k, int(np.argmax(measures))) - smallest
+        groups = np.eye(len(measures))
+        return np.asarray(groups[measures.argmax()] - groups[measures.argmin()])
 
     def start(self, weights: Array) -> Array:
         """Two points of the simplex whose difference is near the weights, scaled."""
@@ -1351,17 +1317,3 @@ def _centred(active: NDArray[np.bool_], rho: float) -> Array:
     projector = np.diag(active.astype(float))
     projector -= np.outer(active, active) / max(int(active.sum()), 1)
     return np.asarray(np.sqrt(rho) * projector[:, active])
-
-
-def _unit_vector(k: int, place: int) -> Array:
-    vector = np.zeros(k)
-    vector[place] = 1.0
-    return vector
-
-
-def _signed(k: int) -> Array:
-    return np.hstack([np.eye(k), -np.eye(k)])
-
-
-def _square(vector: Array) -> float:
-    return float((vector**2).sum())

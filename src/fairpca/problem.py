@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import DenseMatrices, completed
-from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.device import ScatterMatrices, scatter_matrices
 from fairpca._linalg.graded import GradedLosses
-from fairpca._linalg.types import Array, GroupMatrices
+from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion, as_criterion
 from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
@@ -42,6 +42,9 @@ _MOST_VARIANCE = 1e60
 
 _GRADED = 1e-3
 """Share of the largest trace below which losses are computed by themselves."""
+
+GroupMatrices = DenseMatrices | ScatterMatrices
+"""The matrices of all groups, as one array or with many columns: `DenseMatrices` has the words."""
 
 
 @dataclass(frozen=True, eq=False)

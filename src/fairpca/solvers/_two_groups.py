@@ -21,7 +21,6 @@ from scipy.special import expit
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import ROUNDING, Array
-from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ROOT_STEPS, VALUE_ROUNDING
@@ -60,8 +59,7 @@ def has_root(problem: Problem) -> bool:
     goal = problem.goal
     # A subclass may minimise something else: what it has not from itself does not count.
     has = bool(vars(type(goal)).get("has_root", False))
-    is_own = problem.affine.is_own or isinstance(goal, SoftMinMax)
-    return problem.n_groups == 2 and has and is_own
+    return problem.n_groups == 2 and has and (problem.affine.is_own or goal.heat > 0.0)
 
 
 def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:
@@ -73,7 +71,7 @@ def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResu
     """
     goal, n_eigen, share = problem.goal, 0, float(forms.weights[0] / forms.weights.sum())
     tolerance, size = goal.tolerance, float(forms.weights.sum()) if goal.minimises_loss else 1.0
-    soft = float(goal.temperature or 0.0) if isinstance(goal, SoftMinMax) else 0.0
+    soft = goal.heat
     if not forms.seen:
         known, (values, vectors) = None, problem.total_eigenpairs
         if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:

@@ -293,8 +293,8 @@ class ExactRun:
         if found.certificate.status != "optimal" or not dual.is_tied:
             return found
         # Tied eigenvalues leave a choice: the least total loss.
-        any_bounds = AtMost(0.0, goal.measure).applied_to(self.problem)
-        cheaper = any_bounds.with_upper_bounds(goal.no_worse(best.measures))
+        upper_bounds = goal.no_worse(best.measures)
+        cheaper = goal.of_kind(AtMost, upper_bounds=upper_bounds)
         dual_of = solve_dual(self.space, cheaper)
         local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
         if not cheaper.value(local.measures) < cheaper.value(best.measures):
