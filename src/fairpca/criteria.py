@@ -192,13 +192,6 @@ class Criterion(BaseEstimator, ABC):
     findings: ClassVar[dict[str, str]]
     """The sentence for each status of a certificate; see `fairpca.certificate` for the numbers."""
 
-    resumes: ClassVar[bool] = False
-    """Whether a dual search begins where it ended when the search space has grown.
-
-    With many columns a search takes place in a part of the space, which grows until nothing is
-    missing. True saves time if `domain` can begin at any weights `near` the best, whatever bounds
-    they are at, as on a simplex it can."""
-
     has_root: ClassVar[bool] = False
     """Whether a root-find in one weight solves two groups' disparities: the optimum is where both
     are equal, or, for `SoftMinMax`, where their weights fit. A subclass has to say so itself."""
@@ -333,13 +326,12 @@ class Criterion(BaseEstimator, ABC):
     # --- Duality --------------------------------------------------------------
 
     @abstractmethod
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         """The weights over which the dual is maximised, and where the search begins.
 
         Without `near` it begins in the middle. `near` are weights of the groups, (k,), that are
-        thought to be nearly the best; they may lie on the boundary, or outside. `mu` is where the
-        barrier then begins: the share that such a start keeps of the middle. `unit` is that of the
-        dual's value, for barriers that have one.
+        thought to be nearly the best; they may lie on the boundary, or outside, so that a share of
+        the middle is kept (`WARM_MU`). `unit` is that of the dual's value.
         """
 
     @abstractmethod
@@ -431,7 +423,7 @@ class MinMax(Criterion):
 
     name = "minmax"
     plain_reason = "the least total loss of all is best for the worst-off group"
-    resumes = has_root = covers_mixtures = adapts_to_chance = has_rivals = True
+    has_root = covers_mixtures = adapts_to_chance = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: in every {subspace} some group has a {noun} of at least "
         "{at_least}, and here none has more than {at_most}.",
@@ -461,8 +453,8 @@ class MinMax(Criterion):
     def no_worse(self, measures: Array) -> Array:
         return np.full(len(measures), self.enough(self.value(measures)))
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return _simplex(len(self.affine.weights), near, mu)
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
+        return _simplex(len(self.affine.weights), near)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
@@ -492,7 +484,7 @@ class _WithinBudget(Criterion):
     The dual state is a point of the simplex, and behind it the price of the budget.
     """
 
-    resumes = has_root = covers_mixtures = False
+    has_root = covers_mixtures = False
     point_cost: Callable[[Array], float]
 
     @cached_property
@@ -544,7 +536,7 @@ class _WithinBudget(Criterion):
         value = max(self.without_budget(measures), self.least)
         return Judgement(value, slack=max(total_loss - self.loss_budget, 0.0))
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         weights, free = self.affine.loss_weights, super().domain()  # type: ignore[safe-super]
         directions = np.hstack([np.eye(len(weights)), weights[:, None]])
         return replace(
@@ -654,7 +646,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = has_root = is_smooth = has_rivals = True
+    has_root = is_smooth = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "{subspace} has a smaller one.",
@@ -737,10 +729,10 @@ class SoftMinMax(Criterion):
         with np.errstate(divide="ignore"):  # of groups without a share
             return np.asarray(softmax(measures / self.heat + np.log(self.prior)))
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         # Groups without a share in the total loss, which have no variance, get next to nothing.
         prior = np.maximum(self.prior, np.finfo(float).tiny)
-        found = _simplex(len(prior), prior if near is None else near, mu)
+        found = _simplex(len(prior), prior if near is None else near)
         return replace(found, temperature=self.heat, prior=prior)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
@@ -923,7 +915,7 @@ class Equal(LeastLoss):
     def relaxed_by(self, amount: float) -> LeastLoss:
         return self.of_kind(type(self), tolerance=self.tolerance + amount)
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
         k = len(weights)
         if self.tolerance == 0.0:
@@ -1051,7 +1043,7 @@ class AtMost(LeastLoss):
     def relaxed_by(self, amount: float) -> LeastLoss:
         return self.of_kind(type(self), upper_bounds=self.upper_bounds + amount)
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
         k = len(weights)
         start = np.full(k, weights.mean())
@@ -1099,7 +1091,7 @@ class _Average(Criterion):
     def direct_basis(self) -> Array | None:
         return self.problem.weighted_basis(self.shares / self.affine.units)
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         return Domain.at(self.shares)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
@@ -1172,8 +1164,8 @@ class _LargestExcess(MinMax):
         # A subspace within the bounds is near enough.
         return max(bound * (1.0 + gap), 0.0) + self.problem.negligible_spread / 2
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return replace(super().domain(near, mu, unit), cost=self.upper_bounds)
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
+        return replace(super().domain(near, unit), cost=self.upper_bounds)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """On the largest excess: the positive parts are scaled to sum to one."""
@@ -1207,7 +1199,7 @@ class _Spread(MinMax):
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         return max(bound * (1.0 + gap), self.tolerance) + self.problem.negligible_spread
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         """The difference of two points of the simplex."""
         k = len(self.affine.weights)
         balance = np.zeros((2, 2 * k))
@@ -1216,7 +1208,7 @@ class _Spread(MinMax):
         if near is not None:
             parts = np.array([np.maximum(near, 0.0), np.maximum(-near, 0.0)])
             parts /= parts.sum(axis=1, keepdims=True)
-            start = (1.0 - mu) * parts.ravel() + mu * start
+            start = (1.0 - WARM_MU) * parts.ravel() + WARM_MU * start
         directions = np.hstack([np.eye(k), -np.eye(k)])
         return Domain(np.zeros(k), directions, np.zeros(2 * k), balance, start)
 
@@ -1296,10 +1288,10 @@ def project_on_simplex(point: Array) -> Array:
     return np.asarray(np.maximum(point - excess[last], 0.0))
 
 
-def _simplex(k: int, near: Array | None, mu: float) -> Domain:
+def _simplex(k: int, near: Array | None) -> Domain:
     start = np.full(k, 1.0 / k)
     if near is not None:
-        start = (1.0 - mu) * near / near.sum() + mu * start
+        start = (1.0 - WARM_MU) * near / near.sum() + WARM_MU * start
     return Domain(np.zeros(k), np.eye(k), np.zeros(k), np.ones((1, k)), start, simplex=True)
 
 

@@ -26,8 +26,9 @@ from fairpca._linalg.krylov import (
     proven_pairs,
 )
 from fairpca._linalg.threads import threads_for
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import CLOSED_GAP
+from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import EXPENSIVE, Problem
 
 WHOLE_LIMIT = EXPENSIVE
@@ -105,6 +106,8 @@ class Forms:
     constants: Array
     weights: Array
     r: int
+    rounding: float
+    """What rounding takes from a bound for each unit of weight."""
     backend: Backend = NUMPY
     size: float | None = None
     """What rounding errors and steps are relative to, if not the largest trace."""
@@ -127,7 +130,10 @@ class Forms:
             stack = backend.xp.stack([part.T for part in parts])
         if (affine.units != 1.0).any():
             stack = stack / backend.put(affine.units)[:, None, None]
-        return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
+        r = problem.n_components
+        # Of many columns a sum of eigenvalues is proven with a margin for each.
+        rounding = (r * ROUNDING if problem.is_large else SUM_ROUNDING) * affine.traces.max()
+        return cls(stack, affine.constants, affine.loss_weights, r, float(rounding), backend)
 
     @cached_property
     def matrices(self) -> Array:
@@ -153,6 +159,10 @@ class Forms:
         """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
         flat = self.backend.put(weights) @ self.stored.reshape(len(weights), -1)
         return flat.reshape(self.stored.shape[1:])
+
+    def noise(self, weights: Array) -> float:
+        """What rounding takes from a bound with these weights."""
+        return self.rounding * float(np.abs(weights).sum())
 
     def spectrum(self, weights: Array) -> Spectrum:
         """All eigenpairs of ``sum_i weights_i * A_i``; those of the last weights are remembered."""
@@ -454,6 +464,7 @@ class LeftOutSpace(WholeSpace):
             -affine.offsets,
             affine.loss_weights,
             problem.n_features - problem.n_components,
+            SUM_ROUNDING * affine.scale,
             GradedBackend(),
             size=affine.scale,
         )

@@ -31,7 +31,6 @@ from fairpca.criteria import (
     LeastLoss,
     MinMax,
 )
-from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers._dual import DualResult, solve_dual
@@ -520,8 +519,8 @@ def _edge_weights(space: WholeSpace, goal: LeastLoss, proof: Array) -> list[Arra
 
     def value(weights: Array) -> float:
         kept = float(space.forms.spectrum(weights).values[: space.forms.r].sum())
-        noise = SUM_ROUNDING * space.forms.scale * float(np.abs(weights).sum())
-        return float(weights @ space.forms.constants) - goal.cost(weights) - kept - noise
+        linear = float(weights @ space.forms.constants) - goal.cost(weights)
+        return linear - kept - space.forms.noise(weights)
 
     ahead = [space.forms.weights + times * proof for times in _TIMES]
     space.n_eigen += len(ahead)
@@ -541,7 +540,8 @@ def _edge_ascents(
 
     Ascents begin with many times the weights of the proof. Unless one subspace is `alone` at the
     edge, other weights matter as well, and the first begins far away. Rounding decides how far they
-    come, and the best one counts. With `few`, where they are expensive, only the first is tried.
+    come, and the best one counts. With `few`, where they are expensive, half of
+    these are tried.
     """
     cold: list[Any] = [(allowed, None, None)]
     warm = [
@@ -553,7 +553,7 @@ def _edge_ascents(
     ]
     ways = [*warm, *cold] if alone else [*cold, *warm]
     highest: DualResult | None = None
-    for goal, near, mu in ways[:1] if few else ways:
+    for goal, near, mu in ways[: len(ways) // 2] if few else ways:
         dual = solve_dual(space, goal, near=near, first_mu=mu)
         if goal is allowed and (highest is None or dual.value > highest.value):
             highest = dual
