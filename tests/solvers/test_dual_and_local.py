@@ -6,7 +6,7 @@ import pytest
 from fairpca._linalg.backends import NUMPY
 from fairpca.criteria import project_on_simplex
 from fairpca.solvers._dual import maximise_dual, smoothed_sum
-from fairpca.solvers._local import _all_seen, _SubspaceDescent, is_isolated, refine
+from fairpca.solvers._local import _all_seen, _SubspaceDescent, refine
 from fairpca.solvers._space import Forms
 
 from alone import at_most, domain, equal, excess, minmax, spread, within_budget
@@ -198,17 +198,6 @@ def test_the_slope_is_that_of_the_turned_bases():
     search.diagonalise()
     assert before == pytest.approx(float(np.linalg.norm(search.gradient)), rel=1e-12)
     assert search.slope() == pytest.approx(before, rel=1e-12)
-
-
-def test_an_end_is_isolated_where_it_curves_upwards():
-    one, other = np.diag([3.0, 2.0, 1.0, 0.5]), np.diag([1.0, 0.5, 3.0, 2.0])
-    sharp = Forms.from_problem(problem_of([one, other], 2))
-    local = refine(sharp, minmax(2), random_basis(np.random.default_rng(0), 4, 2), np.full(2, 0.5))
-    assert is_isolated(sharp, minmax(2), local.basis, local.weights)
-    # Where both groups have the same variance in a plane, a subspace can be turned in it.
-    flat = np.diag([3.0, 1.0, 1.0, 0.5])
-    forms = Forms.from_problem(problem_of([flat, flat], 2))
-    assert not is_isolated(forms, minmax(2), np.eye(4)[:, :2], np.full(2, 0.5))
 
 
 def test_searches_end_when_most_likely_no_end_is_left():

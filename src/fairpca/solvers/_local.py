@@ -55,23 +55,14 @@ _DAMPING, _DAMPED = 1e-3, 10.0
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
 
-_CURVED = 1e-6
-"""How large the least curvature is beside the largest where an end is isolated. To see that saves
-four fifths of the eigenproblems where equality is impossible with many columns."""
-
 _ZERO_CURVATURE = 1e-13
 """Curvature, relative to the largest, that is only rounding, and is replaced by this."""
 
 _FIRST_SHIFT, _SHIFT_FACTOR, _LAST_SHIFT = 1e-3, 4.0, 10.0
 """Shifts of the curvature that are tried, relative to the largest one."""
 
-_PATIENCE, _LITTLE_PATIENCE = 4, 2
-"""Where starts are expensive, how many in a row bring nothing before the search gives up; and the
-same in large problems, and once the search space is wide, to see whether that brings anything."""
-
-_LITTLE_LEFT = 10.0
-"""How many times the gap that is small enough is not worth more than one start that brings nothing,
-nor a wider search space."""
+_PATIENCE = 4
+"""Where starts are expensive, how many in a row bring nothing before the search gives up."""
 
 _NEAR = 1e-2
 """A gap, relative to the value, beyond which every start counts."""
@@ -85,9 +76,6 @@ _FIRMNESS = (1.0, 100.0)
 _IN_TURN = 2 * len(_FIRMNESS)
 """How many random starts in a row lie near the relaxed solution, and how many anywhere: as many as
 there are kinds of searches."""
-
-_NEW = 1e-8
-"""Size, relative to the largest, of a direction that the groups' own subspaces have."""
 
 _NOISE = (0.3, 0.1)
 """Sizes, in turn, of the noise that is added to the relaxed projector; its eigenvalues are at
@@ -142,13 +130,6 @@ def refine(
         search.move_weights(search.moved)
     search.close()
     return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
-
-
-def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> bool:
-    """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
-    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRMNESS[-1])
-    search.diagonalise()
-    return search.shifted(search.jacobian.T @ search.factor, -_CURVED)[2]
 
 
 class _SubspaceDescent:
@@ -283,28 +264,23 @@ class _SubspaceDescent:
                 break
             self.diagonalise()
 
-    def shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
-        """``D``, ``I + B^T D^-1 B``, and whether ``D + B B^T`` is positive; D has a shift.
+    def _direction(self) -> Array:
+        """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive.
 
         The matrix has as many negative eigenvalues as the diagonal D has, minus those of
         ``I + B^T D^-1 B``, so that it is not factorised.
         """
+        outer = self.jacobian.T @ self.factor
         # With all eigenvalues tied there is no curvature, only rounding.
         rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
         largest = self.metric * max(float(np.abs(self.curvature / self.metric).max()), rounding)
-        zero = _ZERO_CURVATURE * largest
-        diagonal = self.curvature + shift * largest
-        diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
-        inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
-        negative = int((np.linalg.eigvalsh(inner) < 0).sum())
-        return diagonal, inner, negative == int((diagonal < 0).sum())
-
-    def _direction(self) -> Array:
-        """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive."""
-        outer, shift = self.jacobian.T @ self.factor, 0.0
+        zero, shift = _ZERO_CURVATURE * largest, 0.0
         while True:
-            diagonal, inner, positive = self.shifted(outer, shift)
-            if positive or shift > _LAST_SHIFT:
+            diagonal = self.curvature + shift * largest
+            diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
+            inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
+            negative = int((np.linalg.eigvalsh(inner) < 0).sum())
+            if negative == int((diagonal < 0).sum()) or shift > _LAST_SHIFT:
                 break
             shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)
         newton = -self.gradient / diagonal
@@ -346,17 +322,6 @@ class MultiStart:
         # None is a fixed seed too: an exact solver should repeat itself.
         return np.random.default_rng(self.random_state or 0)
 
-    @cached_property
-    def _own_span(self) -> Array:
-        """What the groups' own subspaces span."""
-        vectors, sizes, _ = np.linalg.svd(np.hstack(self.problem.own_subspaces), False)
-        return np.asarray(vectors[:, sizes > _NEW * sizes[0]])
-
-    def _among_own(self, start: Array) -> Array:
-        """What the groups' own subspaces have of a random one: of many columns few matter."""
-        inside = self._own_span @ (self._own_span.T @ start)
-        return np.linalg.qr(inside)[0] if self._own_span.shape[1] > start.shape[1] else start
-
     def best(
         self,
         space: WholeSpace,
@@ -375,12 +340,11 @@ class MultiStart:
         grows.
         """
         starts = self._all_starts(space, dual, most, first, then)
-        patience = _LITTLE_PATIENCE if self.problem.is_large else _PATIENCE
-        best = self._best_of(starts, space, goal, dual, patience)
-        enough = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
+        best = self._best_of(starts, space, goal, dual)
+        enough = goal.enough(dual.value, space.effort.gap)
         while goal.value(best.measures) > enough and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
-            wide = self._best_of(starts, space, goal, dual, _LITTLE_PATIENCE)
+            wide = self._best_of(starts, space, goal, dual)
             best = min(best, wide, key=lambda local: goal.value(local.measures))
         return best
 
@@ -390,12 +354,10 @@ class MultiStart:
         space: WholeSpace,
         goal: Criterion,
         dual: DualResult,
-        patience: int,
     ) -> LocalResult:
         best, lowest, in_vain = None, np.inf, 0
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
-        nearly = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
         near, expensive = goal.enough(dual.value, _NEAR), self.problem.is_expensive
         for number, start in enumerate(starts):
             weights = dual.weights
@@ -411,8 +373,7 @@ class MultiStart:
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            most = 1 if lowest <= nearly else patience
-            given_up = expensive and lowest < np.inf and in_vain >= most
+            given_up = expensive and lowest < np.inf and in_vain >= _PATIENCE
             seen = (expensive or lowest <= near) and _all_seen(len(ends), number + 1)
             if lowest <= enough or given_up or seen or space.effort.is_over():
                 break
@@ -463,8 +424,7 @@ class MultiStart:
                 shaken = relaxed + _NOISE[number % 2] * noise
                 yield space.lift(NUMPY.eigh(shaken)[1][:, : forms.r])
             else:
-                start = space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
-                yield start if number % 3 else self._among_own(start)
+                yield space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
 
 
 def _all_seen(n_ends: int, n_searches: int) -> bool:

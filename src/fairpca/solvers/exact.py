@@ -34,7 +34,7 @@ from fairpca.criteria import (
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers._dual import DualResult, solve_dual
-from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
+from fairpca.solvers._local import LocalResult, MultiStart, refine, refine_in
 from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
 from fairpca.validation import check_number, check_seed, check_whole_number
@@ -91,7 +91,7 @@ class ExactSolver:
     n_starts : int, default=40
         The most starts of the local search, for more than two groups. It ends before that when
         most likely no other end is left to be found, and with more than 120 columns after four
-        starts in a row that bring nothing (with more than 300 after two).
+        starts in a row that bring nothing.
     random_state : int or None, default=None
         Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
     gap : float or None, default=None
@@ -398,9 +398,6 @@ class ExactRun:
             self.space, exactly, allowed, proof.weights, alone=alone, few=self.problem.is_expensive
         )
         known = _edge_weights(self.space, exactly, proof.weights)
-        if not alone and self.problem.is_expensive:
-            below = self.space.lower(nearest.basis)
-            alone = is_isolated(self.space.forms, after, below, nearest.weights)
         if alone:
             # No other subspace comes so near.
             others = chain(known[1:], (dual.weights for dual in ascents))
