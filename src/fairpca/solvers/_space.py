@@ -497,9 +497,9 @@ def search_space(problem: Problem) -> WholeSpace:
     """Where the search takes place: the whole space, or for many columns one that suffices."""
     if (parts := problem.graded_losses) is not None:
         return LeftOutSpace(problem, parts)
-    first = (_first_groups(problem) + 1) * problem.n_components
-    if problem.n_features > max(WHOLE_LIMIT, 2 * first):
-        space = SearchSpace(problem)
-        if space.has_room:
+    if problem.n_features > WHOLE_LIMIT:
+        first = (_first_groups(problem) + 1) * problem.n_components
+        space = SearchSpace(problem) if problem.n_features > 2 * first else None
+        if space is not None and space.has_room:
             return space
     return WholeSpace(problem)
