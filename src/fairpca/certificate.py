@@ -70,24 +70,15 @@ class NotCertified(Spoken):
         ]
 
 
-EQUAL_WORD = 1e-7
-"""Spread, relative to the largest measure, up to which measures are called equal."""
-
-_NO_CHANGE = 1e-9
-"""Part of a group's variance below which it is neither better nor worse off, as in `GroupTable`."""
-
-_NOTHING = 10.0
-"""A value of at most this many times what rounding can cause is nothing."""
-
-
-_SAYS_NOTHING = 1e-9
-"""A bound on the spread, relative to the spread, that is not worth a sentence."""
+_TOO_LITTLE = 1e-9
+"""Part of a number that is not worth a word: of a group's variance, as in `GroupTable`, below which
+it is neither better nor worse off, and of the spread for a bound on it."""
 
 _WRONG = 1e-5
 """A bound that exceeds a value by more than this, relative to their scale, is no rounding."""
 
 _ROUNDINGS = 10.0
-"""How many times what rounding can cause is still rounding."""
+"""How many times what rounding can cause is still rounding, and such a value nothing."""
 
 _LEVELS = (
     "another subspace, found for {other}, leaves no group worse off than here, and {plural} are "
@@ -282,7 +273,7 @@ class Certificate(Spoken):
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
         asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
-        apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
+        apart = self.violation_bound > _TOO_LITTLE * max(self.spread, self.tolerance)
         holds = {
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
@@ -390,7 +381,7 @@ def certify(
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
         violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)
-    nothing = abs(value) <= _NOTHING * rounding
+    nothing = abs(value) <= _ROUNDINGS * rounding
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif judged.is_met:
@@ -398,16 +389,16 @@ def certify(
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     # Nothing changes for a group without variance.
-    least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
+    least = np.maximum(_TOO_LITTLE * affine.traces, NO_VARIANCE * affine.traces.max())
     if problem.graded_losses is not None:
-        least = max(_NO_CHANGE * affine.scale, rounding_of_measures)
+        least = max(_TOO_LITTLE * affine.scale, rounding_of_measures)
     change = measures - affine.of_losses(problem.pca_losses)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
-    if spread - goal.tolerance > EQUAL_WORD * size:
+    if spread - goal.tolerance > OPTIMAL_GAP * size:
         # All may be rounding, unless columns are so different that it cannot decide.
         zero = (
-            problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
+            problem.graded_losses is None and max(spread, size) <= _ROUNDINGS * rounding_of_measures
         )
         stated_spread = 0.0 if zero else spread
     measure = goal.measured

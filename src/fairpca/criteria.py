@@ -16,7 +16,7 @@ from `Criterion`, as `MinMax` does; one that minimises the total loss under a co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -28,12 +28,13 @@ from numpy.typing import NDArray
 from scipy.special import kl_div, logsumexp, softmax
 from sklearn.base import BaseEstimator
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.groups import per_group
 from fairpca.measures import EPS, MEASURES, AffineMeasure, Measure, check_measure
 from fairpca.validation import check_number
 
 if TYPE_CHECKING:
+    from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
 
 OPTIMAL_GAP = 1e-7
@@ -42,23 +43,14 @@ OPTIMAL_GAP = 1e-7
 CLOSED_GAP = OPTIMAL_GAP / 10
 """Gap, relative to the value, at which a search ends: well within what counts as optimal."""
 
-EQUAL = 1e-8
-"""Spread, relative to the largest measure, that counts as none."""
-
 WARM_MU = 1e-3
 """Where mu begins near the solution, relative to its unit: what is left to move is small."""
 
 _ROUNDING_GAP = 1e-13
 """Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
 
-_OVER_BUDGET = 1e-12
-"""Share of tr(A) by which a total loss may exceed its budget: rounding alone can cause it."""
-
-_NO_CHOICE = 1e-6
-"""Gap between eigenvalues, as a share of the largest, with which one subspace loses least."""
-
-_ABOVE_ALL = 1e-6
-"""Share of tr(A) by which a bound has to exceed the largest loss, so that rounding does not."""
+_CLEARLY = 1e-6
+"""A difference, relative to what it is one of, that rounding does not make."""
 
 FINDINGS: dict[str, dict[str, str]] = {}
 """The sentences of certificates, by `Certificate.goal` and status; each criterion adds its own."""
@@ -247,8 +239,8 @@ class Criterion(BaseEstimator, ABC):
         """The measure by its name."""
         return MEASURES[self.measure]
 
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        """Raise ValueError for wrong parameters, or such as do not fit the groups."""
         check_measure(self.measure)
         extra = self.max_extra_loss
         if extra is not None:
@@ -263,9 +255,6 @@ class Criterion(BaseEstimator, ABC):
             return False
         chosen, usual = self.get_params(), type(self)().get_params()
         return all(chosen[name] == usual[name] for name in usual if name != "tolerance")
-
-    def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
-        """Raise ValueError for parameters that do not fit these groups."""
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
@@ -509,7 +498,7 @@ class _WithinBudget(Criterion):
         """
         problem, r = self.problem, self.problem.n_components
         values = problem.total_eigenpairs[0]
-        alone = len(values) > r and values[r - 1] - values[r] > _NO_CHOICE * values[0]
+        alone = len(values) > r and values[r - 1] - values[r] > _CLEARLY * values[0]
         if alone and not self.max_extra_loss:
             return float(16 * EPS * values[0] / (values[r - 1] - values[r]))
         return np.inf
@@ -529,7 +518,7 @@ class _WithinBudget(Criterion):
     def value(self, measures: Array) -> float:
         # No less than what local searches call zero, however small the losses are.
         searched = _ROUNDING_GAP * float(self.affine.traces.max())
-        most = max(_OVER_BUDGET * self.problem.loss_scale / self.affine.loss_unit, searched)
+        most = max(NEGLIGIBLE * self.problem.loss_scale / self.affine.loss_unit, searched)
         return self.without_budget(measures) if self._over(measures) <= most else np.inf
 
     def judge(self, measures: Array, total_loss: float) -> Judgement:
@@ -674,9 +663,8 @@ class SoftMinMax(Criterion):
         self.max_extra_loss = max_extra_loss
         self.temperature = temperature
 
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
-        super().validate()
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        super().validate(moments)
         for name in ("standard_errors", "temperature"):
             given = getattr(self, name)
             if given is None and name == "temperature":
@@ -810,7 +798,7 @@ class LeastLoss(Criterion):
 
     def negligible(self, measures: Array) -> float:
         """The violation that counts as none."""
-        return max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        return max(self.problem.negligible_spread, CLOSED_GAP * float(np.abs(measures).max()))
 
     @property
     def scale(self) -> float:
@@ -820,7 +808,7 @@ class LeastLoss(Criterion):
     def limit(self) -> float:  # type: ignore[override]
         """No measure exceeds its constant, as no group keeps a negative variance."""
         most = float(self.affine.loss_weights @ self.affine.constants)
-        return most + _ABOVE_ALL * self.scale
+        return most + _CLEARLY * self.scale
 
     def value(self, measures: Array) -> float:
         # Half of what is negligible, so that what was found counts as met when it is judged.
@@ -900,9 +888,8 @@ class Equal(LeastLoss):
         super().__init__(measure)
         self.tolerance = tolerance
 
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
-        super().validate()
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        super().validate(moments)
         check_number("tolerance", self.tolerance, least=0.0)
 
     def cost(self, weights: Array) -> float:
@@ -1006,24 +993,26 @@ class AtMost(LeastLoss):
         super().__init__(measure)
         self.bounds = bounds
 
-    def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
-        """Raise ValueError for parameters that do not fit these groups."""
-        self._per_group(labels, names)
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        super().validate(moments)
+        if moments is not None:
+            self._per_group(moments)
 
-    def _per_group(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> Array:
-        kept = self.measured.is_kept
-        numbers = per_group(labels, "bounds", self.bounds, names, 0.0 if kept else np.inf)
+    def _per_group(self, moments: GroupMoments) -> Array:
+        kept, names = self.measured.is_kept, moments.group_names
+        other = 0.0 if kept else np.inf
+        numbers = per_group(moments.labels, "bounds", self.bounds, names, other)
         if kept and not np.isfinite(numbers).all():
             raise ValueError(f"bounds on what groups keep must be finite, got {self.bounds!r}.")
         return numbers
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
-        bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
+        bounds = self._per_group(problem.moments)
         return self.of_kind(type(self), bounds=bounds[some])
 
     def applied_to(self, problem: Problem) -> Criterion:
-        bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
+        bounds = self._per_group(problem.moments)
         # No group keeps a negative variance, so no measure exceeds this limit.
         most = problem.affine.constants + problem.affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
@@ -1250,7 +1239,7 @@ CRITERIA: dict[str, type[Criterion]] = {
 """The criteria that work without parameters, by the name that `FairPCA` takes."""
 
 
-def as_criterion(given: Any) -> Criterion:
+def as_criterion(given: Any, moments: GroupMoments | None = None) -> Criterion:
     """The criterion of a name, or the object itself, validated; ValueError for anything else."""
     if isinstance(given, str) and given in CRITERIA:
         return CRITERIA[given]()
@@ -1266,7 +1255,7 @@ def as_criterion(given: Any) -> Criterion:
         raise ValueError(
             f"criterion must be one of {names}, or an object such as AtMost(0.5), got {given!r}."
         )
-    given.validate()
+    given.validate(moments)
     return given
 
 

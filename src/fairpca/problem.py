@@ -15,8 +15,8 @@ from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import DenseMatrices, completed
 from fairpca._linalg.device import ScatterMatrices, scatter_matrices
-from fairpca._linalg.graded import GradedLosses
-from fairpca._linalg.types import Array
+from fairpca._linalg.graded import GRADED, GradedLosses
+from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import Criterion, as_criterion
 from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
@@ -28,9 +28,6 @@ CENTERINGS = ("global", "group")
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
 
-_SAME_WEIGHTS = 1e-14
-"""Difference between weights, relative to what they weigh, at which they share a proof."""
-
 NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
 
@@ -39,9 +36,6 @@ EXPENSIVE = 120
 
 _MOST_VARIANCE = 1e60
 """Variances from its inverse up to this have squares, and squares of those, that are numbers."""
-
-_GRADED = 1e-3
-"""Share of the largest trace below which losses are computed by themselves."""
 
 GroupMatrices = DenseMatrices | ScatterMatrices
 """The matrices of all groups, as one array or with many columns: `DenseMatrices` has the words."""
@@ -113,8 +107,8 @@ class Problem:
     """Weights of sums of matrices, and the most that these keep, as far as it has been proven."""
 
     def __post_init__(self) -> None:
-        moments, criterion = self.moments.without_folds(), as_criterion(self.criterion)
-        criterion.validate_groups(moments.labels, moments.group_names)
+        moments = self.moments.without_folds()
+        criterion = as_criterion(self.criterion, moments)
         check_choice("aggregation", self.aggregation, AGGREGATIONS)
         check_choice("centering", self.centering, CENTERINGS)
         r, d, n_groups = self.n_components, moments.n_features, len(moments.labels)
@@ -175,7 +169,7 @@ class Problem:
         values, vectors = self.group_matrices.leading(self.weights, r)
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
-        is_graded = r < len(vectors) <= EXPENSIVE and lost < _GRADED * all_of_it
+        is_graded = r < len(vectors) <= EXPENSIVE and lost < GRADED * all_of_it
         if is_graded and self.measured_by is None:
             sums = np.asarray(moments.scatter), moments.offsets, moments.weight
             graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
@@ -240,8 +234,7 @@ class Problem:
 
     def with_criterion(self, criterion: str | Criterion) -> Problem:
         """The same problem with another criterion; what was computed is shared."""
-        wanted = as_criterion(criterion)
-        wanted.validate_groups(self.moments.labels, self.moments.group_names)
+        wanted = as_criterion(criterion, self.moments)
         other = self._changed("criterion", wanted)
         if wanted.measured == self.criterion.measured and "affine" in self.__dict__:
             other.__dict__["affine"] = self.affine
@@ -347,7 +340,7 @@ class Problem:
         for proven, bound in self._proven:
             # No group keeps more than its trace, so that nearby weights share a proof.
             apart = float(np.abs(inner - proven) @ self.traces)
-            if apart <= _SAME_WEIGHTS * float(np.abs(inner) @ self.traces):
+            if apart <= ROUNDING * float(np.abs(inner) @ self.traces):
                 kept = bound + apart
                 break
         else:

@@ -7,13 +7,8 @@ import numpy as np
 import scipy.sparse
 
 from fairpca._linalg.backends import to_device
+from fairpca._linalg.dense import BLOCK_VALUES
 from fairpca._linalg.types import Array
-
-_BLOCK_VALUES = 2**17
-"""Values that are projected together: their copy in double precision stays in the cache."""
-
-_GAPPY_VALUES = 2**22
-"""Numbers of which it is looked up at once which are missing: 32 MB."""
 
 _DETERMINED = 1e-10
 """Share of a direction's squared length that lies in the columns of a row that are there, below
@@ -34,7 +29,7 @@ class Projection:
         # Sparse rows make no copy, nor do rows in double precision.
         whole = scipy.sparse.issparse(rows) or rows.dtype == np.float64
         reduced: Array = np.empty((n, len(self.components)), rows.dtype)
-        step = max(n if whole else _BLOCK_VALUES // d, 1)
+        step = max(n if whole else BLOCK_VALUES // d, 1)
         for begin in range(0, n, step):  # a partition of a cluster may have no rows at all
             part = slice(begin, begin + step)
             # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
@@ -51,7 +46,7 @@ class Projection:
         Of all scores that fit them equally well, the smallest: a row without any value gets zeros.
         """
         reduced = np.empty((rows.shape[0], len(self.components)), dtype=rows.dtype)
-        step = max(1, _GAPPY_VALUES // rows.shape[1])
+        step = max(1, BLOCK_VALUES // rows.shape[1])
         for begin in range(0, rows.shape[0], step):
             part = slice(begin, begin + step)
             reduced[part] = self._fitted(rows[part])

@@ -29,9 +29,9 @@ _MAX_STEPS = 150
 _FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
 """Where the penalty rho begins, how it grows, and where it ends; times 1 / the largest trace."""
 
-_RESIDUAL, _SLOPE = 1e-13, 1e-12
-"""Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
-trace: what rounding allows. With a slope of 1e-13 searches take half as many steps more."""
+_RESIDUAL = 1e-13
+"""Residual of the criterion that counts as zero, relative to the largest trace: what rounding
+allows. A slope as small takes half as many steps more."""
 
 _CREEPING = 40
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
@@ -58,17 +58,11 @@ _LONGEST_STEP = 2.0
 _ZERO_CURVATURE = 1e-13
 """Curvature, relative to the largest, that is only rounding, and is replaced by this."""
 
-_FIRST_SHIFT, _SHIFT_FACTOR, _LAST_SHIFT = 1e-3, 4.0, 10.0
+_FIRST_SHIFT, _SHIFT_FACTOR = 1e-3, 4.0
 """Shifts of the curvature that are tried, relative to the largest one."""
-
-_PATIENCE = 4
-"""Where starts are expensive, how many in a row bring nothing before the search gives up."""
 
 _NEAR = 1e-2
 """A gap, relative to the value, beyond which every start counts."""
-
-_GAIN = 1e-9
-"""Improvement, relative to tr(A), that a start has to bring to bring something."""
 
 _FIRMNESS = (1.0, 100.0)
 """How firm the searches are, in pairs: soft ones end in few places, and those are good ones."""
@@ -110,7 +104,7 @@ def refine(
     steps = inner_steps = 0
     while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
         now = search.residual
-        small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
+        small = max(NEGLIGIBLE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
             steps, inner_steps = steps + 1, inner_steps + 1
             creeps = search.n_halved >= _CREEPING and residual == np.inf
@@ -280,7 +274,8 @@ class _SubspaceDescent:
             diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
             inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
             negative = int((np.linalg.eigvalsh(inner) < 0).sum())
-            if negative == int((diagonal < 0).sum()) or shift > _LAST_SHIFT:
+            # With a shift of 1 all of D is positive.
+            if negative == int((diagonal < 0).sum()) or shift > 1.0:
                 break
             shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)
         newton = -self.gradient / diagonal
@@ -366,14 +361,14 @@ class MultiStart:
                 weights = goal.weights_at(space.forms.measures(space.lower(start)), weights)
             local = refine_in(space, goal, start, weights, _FIRMNESS[number // 2 % 2])
             reached = self.record(goal, local)
-            in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
+            same = max(OPTIMAL_GAP * abs(reached), NEGLIGIBLE * goal.scale)
+            in_vain = 0 if reached < lowest - same else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            same = max(OPTIMAL_GAP * abs(reached), NEGLIGIBLE * goal.scale)
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            given_up = expensive and lowest < np.inf and in_vain >= _PATIENCE
+            given_up = expensive and lowest < np.inf and in_vain >= _IN_TURN
             seen = (expensive or lowest <= near) and _all_seen(len(ends), number + 1)
             if lowest <= enough or given_up or seen or space.effort.is_over():
                 break

@@ -40,9 +40,6 @@ _NEW = 1e-10
 _MISSING = 1e-13
 """What the eigenvalues in the search space may lack, relative to what is weighed: rounding."""
 
-_MAX_ROUNDS = 30
-"""Rounds after which the last dual solution is taken as it is; a handful is usual."""
-
 _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
 
@@ -338,12 +335,12 @@ class SearchSpace(WholeSpace):
         # One round may only bring the eigenvectors nearer, not the sum of the eigenvalues: after it
         # bases agree with those of the whole space to 1e-7, of which values have twice the digits.
         may_polish = True
-        for left in reversed(range(_MAX_ROUNDS)):
+        while True:  # each round adds at least one direction, or is the last
             with threads_for(self.forms.d):
                 dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
-            polished = self._grow(dual, may_polish=may_polish) if left else None
+            polished = self._grow(dual, may_polish=may_polish)
             if polished is None:
                 break
             may_polish = may_polish and not polished

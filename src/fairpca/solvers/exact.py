@@ -39,22 +39,17 @@ from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
 from fairpca.validation import check_number, check_seed, check_whole_number
 
-MOST_STARTS = 40
-"""The most starts, unless said otherwise: random ones near the end rarely find better."""
-
 _EXPENSIVE_GAP = 1e-5
 """The gap at which a search ends where starts are expensive, unless said otherwise: a thousandth of
 a per cent is far below what rows can tell."""
 
-_SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
-"""Share of the negligible spread by which the least total loss of all may miss the criterion: far
-below 1, so that what is taken without a search is clearly fair; and where no group can gain as much
-as half of it, so that there is nothing to search for but rounding.
-"""
+_SURELY_FAIR = 0.5
+"""Share of the negligible spread by which the least total loss of all may miss the criterion: below
+1, so that what is taken without a search counts as fair when it is judged."""
 
 FEW_STARTS = 5
-"""Starts where one that is nearly the best is known: beside the neighbours on a front, and for the
-least loss at the smallest spread, which leaves little room to search."""
+"""Starts where one that is nearly the best is known: beside the neighbours on a front, for the
+least loss at the smallest spread, and for the least largest measure beside an equal solution."""
 
 _EDGE_ROOM = 1000.0
 """Negligible spreads of room that the first of these starts is found with."""
@@ -62,13 +57,10 @@ _EDGE_ROOM = 1000.0
 _ROOM_GAINS = 2.0
 """How many times what a negligible spread can bring has to be gained for another subspace."""
 
-_COMPARED_STARTS = 10
-"""Starts of the min-max search that an equal solution is compared with."""
-
 _CLEAR_GAIN = 10.0
 """By how many negligible spreads somebody has to gain for a subspace to be called better."""
 
-_TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
+_TIMES, _TRIED = np.logspace(0, 8, 17), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
 these are worth a proof: with half as many of each, gaps are up to four times as large."""
 
@@ -121,7 +113,7 @@ class ExactSolver:
     True
     """
 
-    n_starts: int = MOST_STARTS
+    n_starts: int = 40
     random_state: int | None = None
     gap: float | None = None
     time_limit: float | None = None
@@ -146,14 +138,14 @@ class ExactSolver:
         `progress` is called after each local search with the best `bound` and `value` so far, and
         returns whether to stop.
         """
-        effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
+        effort = self.effort(problem, progress)
         return solve_near(problem, self.n_starts, self.random_state, effort=effort)
 
-
-def small_enough(problem: Problem, gap: float | None) -> float:
-    """The gap at which a search ends: that which is asked for, or the problem's usual one."""
-    usual = _EXPENSIVE_GAP if problem.is_expensive else CLOSED_GAP
-    return usual if gap is None else max(float(gap), CLOSED_GAP)
+    def effort(self, problem: Problem, progress: Progress | None = None) -> Effort:
+        """When searches end; the time begins now."""
+        usual = _EXPENSIVE_GAP if problem.is_expensive else CLOSED_GAP
+        gap = usual if self.gap is None else max(float(self.gap), CLOSED_GAP)
+        return Effort(gap, self.time_limit, progress, self.n_steps)
 
 
 def best_multipliers(problem: Problem) -> Array:
@@ -239,9 +231,8 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
         return direct, "one eigenproblem"
     measures = problem.affine.of_losses(problem.least_losses)
     negligible = problem.negligible_spread
-    at_best = (measures <= problem.affine.floor + _NOBODY_GAINS * negligible).all()
-    slack = (_NOBODY_GAINS if at_best else _SURELY_FAIR) * negligible
-    return (basis, goal.plain_reason) if goal.shortfall(measures) <= slack else None
+    is_fair = goal.shortfall(measures) <= _SURELY_FAIR * negligible
+    return (basis, goal.plain_reason) if is_fair else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,7 +494,7 @@ class ExactRun:
                 local = refine_in(self.space, goal, found.basis, start)
                 self.search.record(goal, local)
             else:
-                local = self._search_value(goal, _COMPARED_STARTS)[1]
+                local = self._search_value(goal, FEW_STARTS)[1]
             self.space.minmax_measures = better = local.measures
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 

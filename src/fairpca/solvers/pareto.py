@@ -26,6 +26,7 @@ from fairpca.objectives import (
 )
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
+from fairpca.solvers._dual import ARMIJO
 from fairpca.solvers.conclude import conclude
 from fairpca.validation import check_choice, check_seed
 
@@ -33,11 +34,8 @@ from fairpca.validation import check_choice, check_seed
 # It knows nothing of PCA: objectives and retraction are given, so it also runs in a flat space,
 # where the paper's theorems can be checked.
 
-ARMIJO = 1e-4
-"""Share of the promised decrease that a shortened step has to reach: the paper's beta."""
-
-_SHORTEST_STEP = 2.0**-60
-"""Share of the first step at which backtracking gives up: far below rounding."""
+_HALVINGS = 60
+"""So often a step is halved before it is given up: its change is below rounding."""
 
 STEPS = ("adaptive", "sqrt", "constant", "backtracking", "equation 16")
 """How steps are chosen; "adaptive" is in `_adaptive`, the others here."""
@@ -101,7 +99,7 @@ def descend(
     stationary point of its own, and scaling rounding errors to length one would make them a
     direction.
     """
-    point, shortest = start, step_size * _SHORTEST_STEP
+    point, shortest = start, step_size * 2.0**-_HALVINGS
     values, gradients = evaluate(point)
     m = len(values)
     record = [values]
@@ -173,9 +171,6 @@ _MEMORY = 5
 
 _WITHIN_REACH = 6
 """So often a step is halved because of differences alone before these are held at zero."""
-
-_HALVINGS = 45
-"""So often a step is halved before it is given up: its change is below rounding."""
 
 _HELD = 1e-12
 """Difference of disparities or spreads that counts as zero, relative to tr(A)."""

@@ -40,9 +40,9 @@ _WHOLE = 1e-6
 _NO_RISE = 1e-9
 """Rise of what all groups keep, relative to the largest entry of a matrix, that is rounding."""
 
-_CLARABEL_SIDE, _CLARABEL_COLUMNS = 60, 25
-"""Up to this side of a matrix the interior-point solver is used, and up to this number of columns
-for the relaxation here, where with 40 columns SCS takes an eighth of the time (both have 1e-7)."""
+_CLARABEL_COLUMNS = 25
+"""Up to this number of columns the interior-point solver is used: with 40 SCS takes an eighth of
+the time (both have 1e-7)."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},
@@ -126,7 +126,9 @@ class SDPRelaxation:
         constraints = [projector >> 0, np.eye(d) - projector >> 0, cvxpy.trace(projector) == r]
         for matrix, gain in zip(problem.matrices / unit, problem.own_gains / unit, strict=True):
             constraints.append(gain - cvxpy.sum(cvxpy.multiply(matrix, projector)) <= largest)
-        backend = choose_backend(self.backend, d, _CLARABEL_COLUMNS)
+        backend = self.backend
+        if backend == "auto":
+            backend = "clarabel" if d <= _CLARABEL_COLUMNS else "scs"
         program = cvxpy.Problem(cvxpy.Minimize(largest), constraints)
         run_program(program, backend, **_OPTIONS[backend])
         if projector.value is None:
@@ -443,13 +445,6 @@ def import_cvxpy() -> Any:
     except ImportError as error:
         raise ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`.") from error
     return cvxpy
-
-
-def choose_backend(backend: str, side: int, most: int = _CLARABEL_SIDE) -> str:
-    """The solver for programs whose largest matrix has this side; Clarabel's up to `most`."""
-    if backend != "auto":
-        return backend
-    return "clarabel" if side <= most else "scs"
 
 
 def run_program(program: Any, backend: str, **options: Any) -> None:
