@@ -357,22 +357,22 @@ def certify(
 
     `retention` says what is kept along each column of the basis (see `Solution`).
     """
-    goal, affine = problem.goal, problem.affine
-    losses = problem.group_losses(basis, retention)
-    measures = affine.of_losses(losses)
+    goal, affine, measure = problem.goal, problem.affine, problem.criterion.measured
+    losses, rounding_of_measures = problem.group_losses(basis, retention), problem.rounding
+    pca_losses, least_loss = problem.pca_losses, float(problem.weights @ problem.least_losses)
+    measures, pca_measures = affine.of_losses(losses), affine.of_losses(pca_losses)
     spread = float(np.ptp(measures))
-    judged = goal.judge(measures, float(problem.weights @ losses))
+    judged, scale = goal.judge(measures, float(problem.weights @ losses)), goal.scale
     # The bound speaks of subspaces that violate the condition as much as this one, or less.
     bound = goal.bound(np.asarray(multipliers, dtype=np.float64), judged.slack, basis)
-    if goal.minimises_loss and bound < problem.weights @ problem.least_losses:
+    if goal.minimises_loss and bound < least_loss:
         # No subspace loses less than this, whatever the condition.
         none = np.zeros(problem.n_groups)
         least = goal.bound(none, judged.slack, None)
         bound, multipliers = (least, none) if least > bound else (bound, multipliers)
     value = judged.value
-    rounding_of_measures = problem.rounding
     rounding = rounding_of_measures * (affine.loss_unit if goal.minimises_loss else 1.0)
-    size = max(abs(value), goal.scale * (affine.loss_unit if goal.minimises_loss else 1.0))
+    size = max(abs(value), scale * (affine.loss_unit if goal.minimises_loss else 1.0))
     if bound - value > _WRONG * size:
         raise RuntimeError(
             f"{type(goal).__name__}.bound gave {bound:.6g}, above the value {value:.6g} that was "
@@ -392,7 +392,7 @@ def certify(
     least = np.maximum(_TOO_LITTLE * affine.traces, NO_VARIANCE * affine.traces.max())
     if problem.graded_losses is not None:
         least = max(_TOO_LITTLE * affine.scale, rounding_of_measures)
-    change = measures - affine.of_losses(problem.pca_losses)
+    change = measures - pca_measures
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
     if spread - goal.tolerance > OPTIMAL_GAP * size:
@@ -401,7 +401,6 @@ def certify(
             problem.graded_losses is None and max(spread, size) <= _ROUNDINGS * rounding_of_measures
         )
         stated_spread = 0.0 if zero else spread
-    measure = goal.measured
     means = problem.aggregation == "mean" and problem.centering == "global"
     return Certificate(
         status=status,

@@ -260,9 +260,9 @@ class Criterion(BaseEstimator, ABC):
         """The same for some of the groups of a problem."""
         return self
 
-    def applied_to(self, problem: Problem) -> Criterion:
-        """A copy bound to a problem."""
-        return self.of_kind(type(self), problem=problem, affine=problem.affine)
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
+        """A copy bound to a problem, and to the numbers of its measure there."""
+        return self.of_kind(type(self), problem=problem, affine=affine)
 
     def of_kind(self, kind: type[_Kind], **attributes: Any) -> _Kind:
         """A copy of a class, with other attributes."""
@@ -432,9 +432,9 @@ class MinMax(Criterion):
         self.measure = measure
         self.max_extra_loss = max_extra_loss
 
-    def applied_to(self, problem: Problem) -> Criterion:
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
         kind = type(self) if self.max_extra_loss is None else _MinMaxWithinBudget
-        return self.of_kind(kind, problem=problem, affine=problem.affine)
+        return self.of_kind(kind, problem=problem, affine=affine)
 
     def value(self, measures: Array) -> float:
         return float(measures.max())
@@ -677,7 +677,7 @@ class SoftMinMax(Criterion):
     def estimates_noise(self) -> bool:  # type: ignore[override]
         return self.temperature is None
 
-    def applied_to(self, problem: Problem) -> Criterion:
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
         if self.temperature is None and 0.0 < self.standard_errors < np.inf:
             raise ValueError(
                 "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
@@ -689,7 +689,7 @@ class SoftMinMax(Criterion):
             kind = _MinMaxWithinBudget if within else MinMax
         if self.heat == np.inf:  # ordinary PCA, which is within any budget
             kind = _SoftWithoutLimit
-        return self.of_kind(kind, problem=problem, affine=problem.affine)
+        return self.of_kind(kind, problem=problem, affine=affine)
 
     @cached_property
     def prior(self) -> Array:
@@ -1011,14 +1011,12 @@ class AtMost(LeastLoss):
         bounds = self._per_group(problem.moments)
         return self.of_kind(type(self), bounds=bounds[some])
 
-    def applied_to(self, problem: Problem) -> Criterion:
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
         bounds = self._per_group(problem.moments)
         # No group keeps a negative variance, so no measure exceeds this limit.
-        most = problem.affine.constants + problem.affine.scale
+        most = affine.constants + affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
-        return self.of_kind(
-            type(self), problem=problem, affine=problem.affine, upper_bounds=upper_bounds
-        )
+        return self.of_kind(type(self), problem=problem, affine=affine, upper_bounds=upper_bounds)
 
     upper_bounds: Array
     """What no measure may exceed; (k,)."""

@@ -201,7 +201,7 @@ class Problem:
     def goal(self) -> Criterion:
         """The criterion, applied to this problem: what solvers and certificates ask."""
         criterion: Criterion = self.criterion
-        return criterion.applied_to(self)
+        return criterion.applied_to(self, self.affine)
 
     @property
     def matrices(self) -> Array:

@@ -185,11 +185,12 @@ def solve_near(
             proof = goal.violation_proof(problem.measures(basis))
             found = _certified(problem, effort, basis, goal.plain_multipliers(), message, proof)
         else:
+            is_root = has_root(problem)
             space = search_space(problem) if shared is None else shared
             space.effort, before = effort, 0 if shared is None else space.n_eigen
             # 2. Two groups: the dual is a function of one weight, and its root has a subspace that
             #    attains the bound, whatever the eigenvalues. No local search is needed.
-            if has_root(problem):
+            if is_root:
                 root = space.solve(partial(find_root, problem, space))
                 multipliers, basis = goal.multipliers(root.weights), space.lift(root.basis)
                 found = _certified(problem, effort, basis, multipliers, "root found")
@@ -229,8 +230,8 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
     goal = problem.goal
     if (direct := goal.direct_basis()) is not None:
         return direct, "one eigenproblem"
-    measures = problem.affine.of_losses(problem.least_losses)
     negligible = problem.negligible_spread
+    measures = problem.affine.of_losses(problem.least_losses)
     is_fair = goal.shortfall(measures) <= _SURELY_FAIR * negligible
     return (basis, goal.plain_reason) if is_fair else None
 
@@ -488,7 +489,7 @@ class ExactRun:
             return found
         better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
-            goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
+            goal = MinMax(self.problem.goal.measure).applied_to(self.problem, self.problem.affine)
             if self.problem.is_expensive:
                 start = goal.weights_at(certificate.measures, certificate.multipliers)
                 local = refine_in(self.space, goal, found.basis, start)
