@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.special import kl_div, logsumexp, softmax
 from sklearn.base import BaseEstimator
 
-from fairpca._linalg.types import NEGLIGIBLE, Array
+from fairpca._linalg.types import ACCURACY, NEGLIGIBLE, Array
 from fairpca.groups import per_group
 from fairpca.measures import EPS, MEASURES, AffineMeasure, Measure, check_measure
 from fairpca.validation import check_number
@@ -45,9 +45,6 @@ CLOSED_GAP = OPTIMAL_GAP / 10
 
 WARM_MU = 1e-3
 """Where mu begins near the solution, relative to its unit: what is left to move is small."""
-
-_ROUNDING_GAP = 1e-13
-"""Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
 
 _CLEARLY = 1e-6
 """A difference, relative to what it is one of, that rounding does not make."""
@@ -293,7 +290,7 @@ class Criterion(BaseEstimator, ABC):
 
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         """A value so near its bound that no further start is needed."""
-        return bound + max(gap * abs(bound), _ROUNDING_GAP * self.scale)
+        return bound + max(gap * abs(bound), ACCURACY * self.scale)
 
     def shown(self, value: float) -> float:
         """A value, or a bound, as certificates have it."""
@@ -517,7 +514,7 @@ class _WithinBudget(Criterion):
 
     def value(self, measures: Array) -> float:
         # No less than what local searches call zero, however small the losses are.
-        searched = _ROUNDING_GAP * float(self.affine.traces.max())
+        searched = ACCURACY * float(self.affine.traces.max())
         most = max(NEGLIGIBLE * self.problem.loss_scale / self.affine.loss_unit, searched)
         return self.without_budget(measures) if self._over(measures) <= most else np.inf
 
@@ -820,7 +817,7 @@ class LeastLoss(Criterion):
 
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         total = abs(self.affine.base / self.affine.loss_unit + bound)
-        return bound + max(gap * total, _ROUNDING_GAP * self.scale)
+        return bound + max(gap * total, ACCURACY * self.scale)
 
     def shown(self, value: float) -> float:
         return self.affine.base + self.affine.loss_unit * value

@@ -16,7 +16,7 @@ from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import DenseMatrices, completed
 from fairpca._linalg.device import ScatterMatrices, scatter_matrices
 from fairpca._linalg.graded import GRADED, GradedLosses
-from fairpca._linalg.types import ROUNDING, Array
+from fairpca._linalg.types import ACCURACY, ROUNDING, Array
 from fairpca.criteria import Criterion, as_criterion
 from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
@@ -25,8 +25,8 @@ from fairpca.validation import check_choice
 AGGREGATIONS = ("mean", "sum")
 CENTERINGS = ("global", "group")
 
-_NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
-"""Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
+_NO_SPREAD = 1e-10
+"""Spread, relative to tr(A), that counts as none."""
 
 NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
@@ -315,7 +315,7 @@ class Problem:
     def negligible_spread(self) -> float:
         """The difference between measures that counts as none."""
         affine = self.affine
-        group = _NO_GROUP_SPREAD * float(affine.traces.max())
+        group = ACCURACY * float(affine.traces.max())
         return max(_NO_SPREAD * affine.scale, self.rounding if self.graded_losses else group)
 
     @cached_property

@@ -12,6 +12,9 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-14
 """What counts as rounding in a sum of products or of eigenvalues, relative to what is summed."""
 
+ACCURACY = 1e-13
+"""How exact values, measures and curvatures are, relative to the largest trace."""
+
 NEGLIGIBLE = 1e-12
 """Share of a number of the data that is surely rounding: some thousand operations make less."""
 

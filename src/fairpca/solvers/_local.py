@@ -17,7 +17,7 @@ import numpy as np
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.threads import threads_for
-from fairpca._linalg.types import NEGLIGIBLE, Array
+from fairpca._linalg.types import ACCURACY, NEGLIGIBLE, Array
 from fairpca.criteria import OPTIMAL_GAP, Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
@@ -28,10 +28,6 @@ _MAX_STEPS = 150
 
 _FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
 """Where the penalty rho begins, how it grows, and where it ends; times 1 / the largest trace."""
-
-_RESIDUAL = 1e-13
-"""Residual of the criterion that counts as zero, relative to the largest trace: what rounding
-allows. A slope as small takes half as many steps more."""
 
 _CREEPING = 40
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
@@ -44,19 +40,15 @@ _FALLS_WELL, _HARDLY_FALLS = 0.25, 0.9
 """Share of the residual that a move of the weights may leave without a larger rho; and the share
 from which, at the largest rho, it is of no use to go on."""
 
-_STALLED, _CLOSING_STEPS = 1e-3, 1000
+_STALLED = 1e-3
 """What is missed, relative to the largest trace, at the end of a search that has stalled, not gone
-elsewhere; and the most steps that close it, which are cheap, and few unless slopes are dependent.
-"""
+elsewhere."""
 
 _DAMPING, _DAMPED = 1e-3, 10.0
 """Where the damping of these steps begins, relative to what is missed, and by what it changes."""
 
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
-
-_ZERO_CURVATURE = 1e-13
-"""Curvature, relative to the largest, that is only rounding, and is replaced by this."""
 
 _FIRST_SHIFT, _SHIFT_FACTOR = 1e-3, 4.0
 """Shifts of the curvature that are tried, relative to the largest one."""
@@ -113,7 +105,7 @@ def refine(
                 search.move_weights(search.state)
             continue
         # The inner problem is solved, or can be solved no better: move the weights.
-        if now <= _RESIDUAL * forms.scale:
+        if now <= ACCURACY * forms.scale:
             break
         if search.rho >= last_rho and now > _HARDLY_FALLS * residual:
             break
@@ -231,11 +223,11 @@ class _SubspaceDescent:
         scale, damping = self.forms.scale, _DAMPING
         missed = self.criterion.missed(self.measures)
         left = float(np.linalg.norm(missed))
-        if not _RESIDUAL * scale < left <= _STALLED * scale:
+        if not ACCURACY * scale < left <= _STALLED * scale:
             return
         self.diagonalise()
         shape = (self.rest.shape[1], self.basis.shape[1])
-        for _ in range(_CLOSING_STEPS):
+        for _ in range(_MAX_STEPS):
             slopes = self.jacobian / np.sqrt(self.metric) * (missed != 0.0)[:, None]
             if (missed != 0.0).all():
                 slopes -= slopes.mean(axis=0)
@@ -254,7 +246,7 @@ class _SubspaceDescent:
             damping /= _DAMPED
             missed, left = now, float(np.linalg.norm(now))
             self.basis, self.images, self.measures = basis, images, measures
-            if left <= _RESIDUAL * scale:
+            if left <= ACCURACY * scale:
                 break
             self.diagonalise()
 
@@ -268,7 +260,7 @@ class _SubspaceDescent:
         # With all eigenvalues tied there is no curvature, only rounding.
         rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
         largest = self.metric * max(float(np.abs(self.curvature / self.metric).max()), rounding)
-        zero, shift = _ZERO_CURVATURE * largest, 0.0
+        zero, shift = ACCURACY * largest, 0.0
         while True:
             diagonal = self.curvature + shift * largest
             diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)

@@ -26,7 +26,7 @@ from fairpca._linalg.krylov import (
     proven_pairs,
 )
 from fairpca._linalg.threads import threads_for
-from fairpca._linalg.types import ROUNDING, Array
+from fairpca._linalg.types import ACCURACY, ROUNDING, Array
 from fairpca.criteria import CLOSED_GAP
 from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import EXPENSIVE, Problem
@@ -36,9 +36,6 @@ WHOLE_LIMIT = EXPENSIVE
 
 _NEW = 1e-10
 """Distance from the span of others at which a vector is a direction of its own."""
-
-_MISSING = 1e-13
-"""What the eigenvalues in the search space may lack, relative to what is weighed: rounding."""
 
 _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
@@ -409,7 +406,7 @@ class SearchSpace(WholeSpace):
 
     def _enough(self, weights: Array) -> float:
         inside = self.forms.spectrum(weights).values[: self._problem.n_components]
-        return float(inside.sum()) + _MISSING * self._scale * max(1.0, float(np.abs(weights).sum()))
+        return float(inside.sum()) + ACCURACY * self._scale * max(1.0, float(np.abs(weights).sum()))
 
     def _add(self, vectors: Any) -> bool:
         """Let the basis span what of the vectors is new; returns if there is any."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.dense import direction_of, polar_factor, qr_factor
-from fairpca._linalg.types import ROUNDING, Array
+from fairpca._linalg.types import NEGLIGIBLE, ROUNDING, Array
 from fairpca.criteria import Equal
 from fairpca.objectives import (
     DISPARITIES,
@@ -172,9 +172,6 @@ _MEMORY = 5
 _WITHIN_REACH = 6
 """So often a step is halved because of differences alone before these are held at zero."""
 
-_HELD = 1e-12
-"""Difference of disparities or spreads that counts as zero, relative to tr(A)."""
-
 _DEPENDENT = 1e-9
 """Singular value, relative to the largest, of slopes that depend on each other."""
 
@@ -314,11 +311,11 @@ class AdaptiveDescent:
     def _held(self, state: _State, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Those that are held, those that are zero, and those that these leave no other choice."""
         sizes = np.abs(state.differences)
-        held = held | (sizes <= _HELD * self.unit)
+        held = held | (sizes <= NEGLIGIBLE * self.unit)
         if held.any() and not held.all():
             left = np.linalg.norm(_along(state.slopes, state.slopes[held]), axis=1)
             bound = left <= _DEPENDENT * np.linalg.norm(state.slopes, axis=1)
-            held = held | (bound & (sizes <= len(held) * _HELD * self.unit))
+            held = held | (bound & (sizes <= len(held) * NEGLIGIBLE * self.unit))
         return held
 
     @staticmethod
@@ -360,7 +357,7 @@ class AdaptiveDescent:
         return None, length, None
 
     def _holds(self, differences: Array, held: NDArray[np.bool_]) -> bool:
-        return bool((np.abs(differences[held]) <= _HELD * self.unit).all())
+        return bool((np.abs(differences[held]) <= NEGLIGIBLE * self.unit).all())
 
     def _returned(self, point: Array, held: NDArray[np.bool_]) -> Array:
         """The point, moved to where held differences are zero, by Newton's method."""
@@ -630,7 +627,7 @@ class ParetoDescent:
                     + " or solver='exact'."
                 )
             spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
-            if spread > plain + _HELD * problem.scale:
+            if spread > plain + NEGLIGIBLE * problem.scale:
                 said.append(
                     f"The result of Pareto descent is less fair than ordinary PCA: disparities "
                     f"differ by {spread:.4g}, with PCA by {plain:.4g}. Take another start, more "
