@@ -77,8 +77,8 @@ it is neither better nor worse off, and of the spread for a bound on it."""
 _WRONG = 1e-5
 """A bound that exceeds a value by more than this, relative to their scale, is no rounding."""
 
-_ROUNDINGS = 10.0
-"""How many times what rounding can cause is still rounding, and such a value nothing."""
+ROUNDINGS = 10.0
+"""How many times what rounding can cause is still rounding, be it a value or a gain."""
 
 _LEVELS = (
     "another subspace, found for {other}, leaves no group worse off than here, and {plural} are "
@@ -271,7 +271,7 @@ class Certificate(Spoken):
             violated = self.status in ("infeasible", "unresolved")
             return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
-        asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
+        asked, rounding = self.requested_tolerance, ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
         apart = self.violation_bound > _TOO_LITTLE * max(self.spread, self.tolerance)
         holds = {
@@ -338,7 +338,7 @@ class Certificate(Spoken):
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
             "subspace": subspace,
-            "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
+            "rounding": rounded(ROUNDINGS * self.rounding, 1, up=True),
             "r": self.n_components,
             "used": self.n_dimensions,
             "more": self.n_dimensions - self.n_components,
@@ -381,7 +381,7 @@ def certify(
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
         violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)
-    nothing = abs(value) <= _ROUNDINGS * rounding
+    nothing = abs(value) <= ROUNDINGS * rounding
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif judged.is_met:
@@ -398,7 +398,7 @@ def certify(
     if spread - goal.tolerance > OPTIMAL_GAP * size:
         # All may be rounding, unless columns are so different that it cannot decide.
         zero = (
-            problem.graded_losses is None and max(spread, size) <= _ROUNDINGS * rounding_of_measures
+            problem.graded_losses is None and max(spread, size) <= ROUNDINGS * rounding_of_measures
         )
         stated_spread = 0.0 if zero else spread
     means = problem.aggregation == "mean" and problem.centering == "global"

@@ -25,9 +25,6 @@ _SATURATED = 40.0
 """Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17;
 and the level lies at most as far outside of them."""
 
-ROOT_STEPS = 100
-"""The most steps of a root-find: a dozen is usual, and halving alone takes 50."""
-
 ARMIJO = 1e-4
 """Share of the promised change of a value that a step has to bring: the usual choice."""
 
@@ -117,11 +114,11 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
     values = spectrum.values - (spectrum.values[r - 1] + spectrum.values[r]) / 2
     low, high = float(values[-1]) - _SATURATED * mu, float(values[0]) + _SATURATED * mu
     level = 0.0
-    for _ in range(ROOT_STEPS):
+    while True:  # the bracket shrinks with each step
         x = (values - level) / mu
         p, q = expit(x), expit(-x)
         excess = float(p[r:].sum() - q[:r].sum())
-        if abs(excess) <= ROUNDING * r:
+        if not abs(excess) > ROUNDING * r:  # also if it is no number
             break
         if excess > 0:
             low = level

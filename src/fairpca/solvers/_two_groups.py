@@ -13,7 +13,7 @@ share of the total loss, so that the wanted value depends on w: docs/exact_solve
 
 from bisect import insort
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 from scipy.optimize import brentq
@@ -23,7 +23,7 @@ from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import ROUNDING, Array
 from fairpca.measures import EPS
 from fairpca.problem import Problem
-from fairpca.solvers._dual import ROOT_STEPS, VALUE_ROUNDING
+from fairpca.solvers._dual import VALUE_ROUNDING
 from fairpca.solvers._space import Forms, Weighted, WholeSpace
 
 _PAYS = 0.1
@@ -103,13 +103,13 @@ def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResu
     tried, last_width, last_error = [low, high], 2.0, np.inf
     scale = max(forms.scale, soft)
     small = ROUNDING * scale
-    for step in range(ROOT_STEPS):
+    for step in count():  # halvings bring the bracket down
         best = min((low, high), key=lambda point: abs(point.slope - target))
         error = abs(best.slope - target)
         crossing, room = _tangents(low, high, target)
         # Values settle before weights do: where no value can be gained, steps go on while they pay.
         is_kink = room <= VALUE_ROUNDING * scale and error > _PAYS * last_error
-        if error <= small or is_kink or high.w - low.w <= 4 * EPS:
+        if not error > small or is_kink or high.w - low.w <= 4 * EPS:
             break
         last_error = error
         other = next(point for point in reversed(tried) if point is not best)

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
-from fairpca.certificate import Certificate, certify
+from fairpca.certificate import ROUNDINGS, Certificate, certify
 from fairpca.criteria import (
     CLOSED_GAP,
     OPTIMAL_GAP,
@@ -56,9 +56,6 @@ _EDGE_ROOM = 1000.0
 
 _ROOM_GAINS = 2.0
 """How many times what a negligible spread can bring has to be gained for another subspace."""
-
-_CLEAR_GAIN = 10.0
-"""By how many negligible spreads somebody has to gain for a subspace to be called better."""
 
 _TIMES, _TRIED = np.logspace(0, 8, 17), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
@@ -556,7 +553,7 @@ def with_minmax(problem: Problem, certificate: Certificate, better: Array | None
     if better is None or not isinstance(problem.goal, Equal):
         return certificate
     gains, level = certificate.measures - better, problem.negligible_spread
-    if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
+    if gains.min() < -level or gains.max() <= ROUNDINGS * level:
         return certificate
     # Rounding is no gain.
     better = np.where(np.abs(gains) <= problem.rounding, certificate.measures, better)

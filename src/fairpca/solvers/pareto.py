@@ -175,8 +175,8 @@ _WITHIN_REACH = 6
 _DEPENDENT = 1e-9
 """Singular value, relative to the largest, of slopes that depend on each other."""
 
-_SHORTEST, _LONGEST = 1e-10, 10.0
-"""Between these are the steps that the curvature asks for."""
+_LONGEST = 10.0
+"""The longest step that the curvature asks for."""
 
 _RETURNING = 5
 """The most steps back to where held differences are zero; Newton's method takes two or three."""
@@ -387,7 +387,7 @@ class AdaptiveDescent:
         curvature = float(moved @ change)
         if curvature <= 0.0:
             return None
-        return min(max(float(moved @ moved) / curvature, _SHORTEST), _LONGEST)
+        return min(float(moved @ moved) / curvature, _LONGEST)
 
 
 def _along(gradients: Array, slopes: Array) -> Array:
