@@ -345,7 +345,7 @@ class Criterion(BaseEstimator, ABC):
         # Those of a subspace whose measures are the least of all.
         floor = self.affine.floor
         start = self.start(np.full(len(floor), 1.0 / len(floor)))
-        size = max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny)
+        size = max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny / EPS)
         return self.net(self.smooth(floor, start, 1.0 / (EPS * size))[0])
 
     def violation_proof(self, measures: Array) -> Array | None:

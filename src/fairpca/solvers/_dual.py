@@ -361,8 +361,10 @@ def solve_dual(
 
     def solve_in(forms: Forms) -> DualResult:
         nonlocal last
-        # Where eigenvalues are tied, solutions jump from one search space to the next.
-        start = near if last is None or last.is_tied else last.weights
+        # Where eigenvalues are tied, solutions jump from one search space to the next, and weights
+        # without bound may have grown too far in the last.
+        jumps = last is None or last.is_tied or goal.minimises_loss
+        start = near if last is None or jumps else last.weights
         usual = _FIRST_MU if start is None else WARM_MU
         mu = usual if first_mu is None else first_mu
         domain = goal.domain(start, unit=mu_unit(forms))

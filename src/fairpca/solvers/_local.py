@@ -309,6 +309,17 @@ class MultiStart:
         # None is a fixed seed too: an exact solver should repeat itself.
         return np.random.default_rng(self.random_state or 0)
 
+    @cached_property
+    def _own_span(self) -> Array:
+        """What the groups' own subspaces span."""
+        vectors, sizes, _ = np.linalg.svd(np.hstack(self.problem.own_subspaces), False)
+        return np.asarray(vectors[:, sizes > NEGLIGIBLE * sizes[0]])
+
+    def _among_own(self, start: Array) -> Array:
+        """What the groups' own subspaces have of a random one: of many columns few matter."""
+        inside = self._own_span @ (self._own_span.T @ start)
+        return np.linalg.qr(inside)[0] if self._own_span.shape[1] > start.shape[1] else start
+
     def best(
         self,
         space: WholeSpace,
@@ -411,7 +422,8 @@ class MultiStart:
                 shaken = relaxed + _NOISE[number % 2] * noise
                 yield space.lift(NUMPY.eigh(shaken)[1][:, : forms.r])
             else:
-                yield space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
+                start = space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
+                yield start if number % 3 else self._among_own(start)
 
 
 def _all_seen(n_ends: int, n_searches: int) -> bool:
