@@ -10,6 +10,9 @@ from fairpca._linalg.backends import to_device
 from fairpca._linalg.dense import BLOCK_VALUES
 from fairpca._linalg.types import Array
 
+_BLOCK_VALUES = 2**17
+"""Values that are projected together: their copy in double precision stays in the cache."""
+
 _DETERMINED = 1e-10
 """Share of a direction's squared length that lies in the columns of a row that are there, below
 which they say nothing of it."""
@@ -29,7 +32,7 @@ class Projection:
         # Sparse rows make no copy, nor do rows in double precision.
         whole = scipy.sparse.issparse(rows) or rows.dtype == np.float64
         reduced: Array = np.empty((n, len(self.components)), rows.dtype)
-        step = max(n if whole else BLOCK_VALUES // d, 1)
+        step = max(n if whole else _BLOCK_VALUES // d, 1)
         for begin in range(0, n, step):  # a partition of a cluster may have no rows at all
             part = slice(begin, begin + step)
             # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
