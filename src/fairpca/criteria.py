@@ -346,7 +346,7 @@ class Criterion(BaseEstimator, ABC):
         floor = self.affine.floor
         start = self.start(np.full(len(floor), 1.0 / len(floor)))
         size = max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny / EPS)
-        return self.net(self.smooth(floor, start, 1.0 / (EPS * size))[0])
+        return self.net(self.smooth(floor, start, 1.0 / (CLOSED_GAP * size))[0])
 
     def violation_proof(self, measures: Array) -> Array | None:
         """What proves that nothing comes nearer, where the only basis violates the condition."""
