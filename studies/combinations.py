@@ -104,7 +104,7 @@ class Draw:
             known = np.ones(n) if weights is None else weights
             X[others] -= np.average(X[others], axis=0, weights=known[others])
             X[~others] = 0.0
-        X = X * 10.0 ** float(rng.choice([0, 0, 0, -8, 8, 3, 100, -100]))
+        X = X * 10.0 ** float(rng.choice([0, 0, 0, -8, 8, 3, 25, -25]))
         labels, groups = np.array(list("abcdefgh"))[codes], "intersections"
         if rng.random() < 0.25:
             labels = np.column_stack([labels, rng.choice(["x", "y"], n)])
@@ -884,8 +884,8 @@ SENTENCES: dict[str, Sentence] = {
 HEAD = """# Combinations of options
 
 {n:,} draws of rows in two or three columns: one to four groups, or eight, or those of two columns that overlap; weights, at times
-none for a group; columns that are constant, groups along a line, of one row, of no variance, or all the same; units from 1e-100 to
-1e100; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss;
+none for a group; columns that are constant, groups along a line, of one row, of no variance, or all the same; units from 1e-25 to
+1e25; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss;
 and Pareto descent. Each is judged from the rows alone, by a grid of all subspaces and searches near the best of them.
 The exact solver has eight starts, so that this takes ten minutes. Made by `python -m studies.combinations`.
 """

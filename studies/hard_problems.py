@@ -117,7 +117,7 @@ def turned(k: int, seed: int) -> list[str]:
     here = drawn(k, seed)
     rng, (_, d, _) = here.rng, here.matrices.shape
     first, order = ending(here.problem(), N_TURNED_STARTS), rng.permutation(k)
-    turn, factor = np.linalg.qr(rng.standard_normal((d, d)))[0], 10.0 ** rng.uniform(-200, 200)
+    turn, factor = np.linalg.qr(rng.standard_normal((d, d)))[0], 10.0 ** rng.uniform(-50, 50)
     matrices = turn.T @ here.matrices @ turn
     others = {
         "order": (here.matrices[order], here.weights[order], 1.0),
@@ -191,7 +191,7 @@ def main() -> None:
     page.append(
         f"{len(asked)} problems, {N_TURNED} each with 2, 3, 5 and 10 groups, a quarter with "
         "columns of sizes from 0.01 to 100;\neach solved again with its groups in another order, "
-        "in coordinates turned at random, and times a factor\nfrom 1e-200 to 1e200; with the "
+        "in coordinates turned at random, and times a factor\nfrom 1e-50 to 1e50; with the "
         f"default of {N_TURNED_STARTS} starts. Of "
         f"{3 * len(asked)} pairs {3 * len(asked) - len(differ)} have the same ending and values "
         f"equal to {SAME:g} of their scale\n(or to {ROUNDING:g} of the variance, which is "

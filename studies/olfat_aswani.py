@@ -11,7 +11,10 @@ from fairpca import GroupMoments
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca.comparators.parity import equal_mean_space, parity_gaps, projected_covariances
-from fairpca.solvers.relaxation import choose_backend, import_cvxpy, run_program
+from fairpca.solvers.relaxation import import_cvxpy, run_program
+
+MOST_COLUMNS = 30
+"""Up to this many columns the interior-point solver is used."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     # The program is scaled already: with their own scaling on top, Clarabel breaks down on the
@@ -81,7 +84,7 @@ class OlfatAswani:
         size = (float(np.trace(covariance)) + price) / m
         gain = cvxpy.sum(cvxpy.multiply(covariance / size, P)) - price / size * t
         program = cvxpy.Problem(cvxpy.Maximize(gain), conditions)
-        backend = choose_backend("auto", 2 * m)
+        backend = "clarabel" if m <= MOST_COLUMNS else "scs"
         run_program(program, backend, **OPTIONS[backend])
         if P.value is None:
             raise RuntimeError(f"The program ended as {program.status!r}.")

@@ -28,7 +28,8 @@ from fairpca import (
 from fairpca._linalg.types import Array
 from fairpca.comparators import ParityPCA
 from fairpca.comparators.parity import parity_gaps
-from fairpca.solvers import MultiplicativeWeights, PelegrinaFPCA, SDPRelaxation
+from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
+from studies.nash_welfare import NashWelfare
 from studies.olfat_aswani import OlfatAswani
 from studies.real_data import real_rows
 from studies.vrpca import VRPCA, measured_from
@@ -126,16 +127,10 @@ METHODS = (
     Method("MW, last iterate", "min-max", _minmax(MultiplicativeWeights(iterate="last"))),
     Method("epsilon constraint", "loss within bounds", _fair(solver="epsilon-constraint")),
     Method("Lagrangian, equal weights", "weighted sum", _fair(solver="lagrangian")),
-    Method("Nash welfare", "product kept", _fair(solver="nash")),
+    Method("Nash welfare", "product kept", _fair(solver=NashWelfare())),
     Method("max-min variance", "least kept", _fair(criterion=MinMax("kept_variance"))),
     Method("u-FPCA", "equal losses", _fair(solver="u-fpca"), two_groups=True),
     Method("c-FPCA", "equal losses", _fair(solver="c-fpca"), two_groups=True),
-    Method(
-        "u-FPCA, disparities, scanned",
-        "equality",
-        _fair(criterion="equal", solver=PelegrinaFPCA(measure="disparity", search="scan")),
-        two_groups=True,
-    ),
     Method("null space", "parity of means", ParityPCA),
     Method(
         "null space, similar covariances",

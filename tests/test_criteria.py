@@ -88,7 +88,7 @@ class TwoLargest(Criterion):
     def value(self, measures):
         return float(np.sort(measures)[-2:].mean())
 
-    def domain(self, near=None, mu=1e-3, unit=1.0):
+    def domain(self, near=None, unit=1.0):
         # Weights of at most one half that sum to one, with what is left to a half as slack.
         k = len(self.affine.weights)
         if k <= 2:

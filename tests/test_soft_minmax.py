@@ -430,8 +430,8 @@ def test_a_soft_maximum_below_zero_keeps_its_sign():
     recorded(str(certificate), f"{certificate.value:.6g} ({share:.3g} %")
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-158, 1e-160])
-def test_units_near_the_smallest_numbers(scale):
+@pytest.mark.parametrize("scale", [1e-29, 1e29])
+def test_units_near_the_smallest_and_largest_that_are_taken(scale):
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(90, 4)) * [3, 2, 1, 1], np.repeat([*"ab"], [60, 30])
     X[groups == "b"] = X[groups == "b"][:, ::-1]

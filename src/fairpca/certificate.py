@@ -9,8 +9,7 @@ from __future__ import annotations
 import decimal
 import html
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -71,24 +70,15 @@ class NotCertified(Spoken):
         ]
 
 
-EQUAL_WORD = 1e-7
-"""Spread, relative to the largest measure, up to which measures are called equal."""
-
-_NO_CHANGE = 1e-9
-"""Part of a group's variance below which it is neither better nor worse off, as in `GroupTable`."""
-
-_NOTHING = 10.0
-"""A value of at most this many times what rounding can cause is nothing."""
-
-
-_SAYS_NOTHING = 1e-9
-"""A bound on the spread, relative to the spread, that is not worth a sentence."""
+_TOO_LITTLE = 1e-9
+"""Part of a number that is not worth a word: of a group's variance, as in `GroupTable`, below which
+it is neither better nor worse off, and of the spread for a bound on it."""
 
 _WRONG = 1e-5
 """A bound that exceeds a value by more than this, relative to their scale, is no rounding."""
 
-_ROUNDINGS = 10.0
-"""How many times what rounding can cause is still rounding."""
+ROUNDINGS = 10.0
+"""How many times what rounding can cause is still rounding, be it a value or a gain."""
 
 _LEVELS = (
     "another subspace, found for {other}, leaves no group worse off than here, and {plural} are "
@@ -266,22 +256,6 @@ class Certificate(Spoken):
         """Whether every group is worse off than with ordinary PCA."""
         return bool((self.change_from_pca > 0.0).all())
 
-    def in_unit(self, measures: float, values: float, multipliers: float) -> Certificate:
-        """The same where measures, values and multipliers are multiplied by powers of two."""
-        of_measures = (
-            *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
-            *("change_from_pca", "requested_tolerance", "minmax_measures"),
-        )
-        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding", "variance"), values)
-        factors |= dict.fromkeys((*of_measures, "temperature"), measures)
-        factors["multipliers"] = multipliers
-        numbers = {name: (getattr(self, name), factor) for name, factor in factors.items()}
-        changed: dict[str, Any] = {
-            name: None if number is None else number * factor
-            for name, (number, factor) in numbers.items()
-        }
-        return replace(self, **changed)
-
     def sentences(self) -> list[str]:
         """The certificate in plain words; bounds are rounded to the safe side."""
         return [str(statement) for statement in self.statements()]
@@ -297,9 +271,9 @@ class Certificate(Spoken):
             violated = self.status in ("infeasible", "unresolved")
             return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
-        asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
+        asked, rounding = self.requested_tolerance, ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
-        apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
+        apart = self.violation_bound > _TOO_LITTLE * max(self.spread, self.tolerance)
         holds = {
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
@@ -364,7 +338,7 @@ class Certificate(Spoken):
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
             "subspace": subspace,
-            "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
+            "rounding": rounded(ROUNDINGS * self.rounding, 1, up=True),
             "r": self.n_components,
             "used": self.n_dimensions,
             "more": self.n_dimensions - self.n_components,
@@ -383,20 +357,22 @@ def certify(
 
     `retention` says what is kept along each column of the basis (see `Solution`).
     """
-    goal, affine, measures = problem.goal, problem.affine, problem.measures(basis, retention)
+    goal, affine, measure = problem.goal, problem.affine, problem.criterion.measured
+    losses, rounding_of_measures = problem.group_losses(basis, retention), problem.rounding
+    pca_losses, least_loss = problem.pca_losses, float(problem.weights @ problem.least_losses)
+    measures, pca_measures = affine.of_losses(losses), affine.of_losses(pca_losses)
     spread = float(np.ptp(measures))
-    judged = goal.judge(measures, problem.total_loss(basis, retention))
+    judged, scale = goal.judge(measures, float(problem.weights @ losses)), goal.scale
     # The bound speaks of subspaces that violate the condition as much as this one, or less.
     bound = goal.bound(np.asarray(multipliers, dtype=np.float64), judged.slack, basis)
-    if goal.minimises_loss and bound < problem.total_loss(problem.least_loss_basis):
+    if goal.minimises_loss and bound < least_loss:
         # No subspace loses less than this, whatever the condition.
         none = np.zeros(problem.n_groups)
         least = goal.bound(none, judged.slack, None)
         bound, multipliers = (least, none) if least > bound else (bound, multipliers)
     value = judged.value
-    rounding_of_measures = problem.rounding
     rounding = rounding_of_measures * (affine.loss_unit if goal.minimises_loss else 1.0)
-    size = max(abs(value), goal.scale * (affine.loss_unit if goal.minimises_loss else 1.0))
+    size = max(abs(value), scale * (affine.loss_unit if goal.minimises_loss else 1.0))
     if bound - value > _WRONG * size:
         raise RuntimeError(
             f"{type(goal).__name__}.bound gave {bound:.6g}, above the value {value:.6g} that was "
@@ -405,7 +381,7 @@ def certify(
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
         violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)
-    nothing = abs(value) <= _NOTHING * rounding
+    nothing = abs(value) <= ROUNDINGS * rounding
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif judged.is_met:
@@ -413,20 +389,18 @@ def certify(
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     # Nothing changes for a group without variance.
-    least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
+    least = np.maximum(_TOO_LITTLE * affine.traces, NO_VARIANCE * affine.traces.max())
     if problem.graded_losses is not None:
-        least = max(_NO_CHANGE * affine.scale, rounding_of_measures)
-    change = measures - problem.measures(problem.pca_basis)
+        least = max(_TOO_LITTLE * affine.scale, rounding_of_measures)
+    change = measures - pca_measures
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
-    if spread - goal.tolerance > EQUAL_WORD * size:
+    if spread - goal.tolerance > OPTIMAL_GAP * size:
         # All may be rounding, unless columns are so different that it cannot decide.
         zero = (
-            problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
+            problem.graded_losses is None and max(spread, size) <= ROUNDINGS * rounding_of_measures
         )
         stated_spread = 0.0 if zero else spread
-    plain = goal.measured.is_disparity and problem.measured_by is None
-    relative = goal.measured.relative
     means = problem.aggregation == "mean" and problem.centering == "global"
     return Certificate(
         status=status,
@@ -446,11 +420,13 @@ def certify(
         change_from_pca=np.where(np.abs(change) <= least, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
-        measure=goal.measured.noun,
-        covers_mixtures=plain and means and goal.covers_mixtures,
+        measure=measure.noun,
+        covers_mixtures=affine.is_own and means and goal.covers_mixtures,
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,
-        variance=0.0 if nothing or (relative and not goal.minimises_loss) else problem.scale,
+        variance=0.0
+        if nothing or (measure.relative and not goal.minimises_loss)
+        else problem.scale,
         violation_multipliers=violation_multipliers,
     )
 

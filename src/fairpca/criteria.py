@@ -16,24 +16,25 @@ from `Criterion`, as `MinMax` does; one that minimises the total loss under a co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import kl_div, logsumexp, softmax
 from sklearn.base import BaseEstimator
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ACCURACY, NEGLIGIBLE, Array
 from fairpca.groups import per_group
 from fairpca.measures import EPS, MEASURES, AffineMeasure, Measure, check_measure
 from fairpca.validation import check_number
 
 if TYPE_CHECKING:
+    from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
 
 OPTIMAL_GAP = 1e-7
@@ -42,26 +43,11 @@ OPTIMAL_GAP = 1e-7
 CLOSED_GAP = OPTIMAL_GAP / 10
 """Gap, relative to the value, at which a search ends: well within what counts as optimal."""
 
-EQUAL = 1e-8
-"""Spread, relative to the largest measure, that counts as none."""
-
 WARM_MU = 1e-3
 """Where mu begins near the solution, relative to its unit: what is left to move is small."""
 
-_ROUNDING_GAP = 1e-13
-"""Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
-
-_OVER_BUDGET = 1e-12
-"""Share of tr(A) by which a total loss may exceed its budget: rounding alone can cause it."""
-
-_FIRM = 1e8
-"""Where a smooth form is as good as the function itself: rho over the size of the measures."""
-
-_NO_CHOICE = 1e-6
-"""Gap between eigenvalues, as a share of the largest, with which one subspace loses least."""
-
-_ABOVE_ALL = 1e-6
-"""Share of tr(A) by which a bound has to exceed the largest loss, so that rounding does not."""
+_CLEARLY = 1e-6
+"""A difference, relative to what it is one of, that rounding does not make."""
 
 FINDINGS: dict[str, dict[str, str]] = {}
 """The sentences of certificates, by `Certificate.goal` and status; each criterion adds its own."""
@@ -195,13 +181,6 @@ class Criterion(BaseEstimator, ABC):
     findings: ClassVar[dict[str, str]]
     """The sentence for each status of a certificate; see `fairpca.certificate` for the numbers."""
 
-    resumes: ClassVar[bool] = False
-    """Whether a dual search begins where it ended when the search space has grown.
-
-    With many columns a search takes place in a part of the space, which grows until nothing is
-    missing. True saves time if `domain` can begin at any weights `near` the best, whatever bounds
-    they are at, as on a simplex it can."""
-
     has_root: ClassVar[bool] = False
     """Whether a root-find in one weight solves two groups' disparities: the optimum is where both
     are equal, or, for `SoftMinMax`, where their weights fit. A subclass has to say so itself."""
@@ -217,6 +196,9 @@ class Criterion(BaseEstimator, ABC):
 
     estimates_noise: bool = False
     """Whether `FairPCA` sets a parameter from standard errors that it estimates from the rows."""
+
+    has_rivals: ClassVar[bool] = False
+    """Whether published methods come near it, with its usual parameters."""
 
     minimises_loss: ClassVar[bool] = False
     """Whether the value is the total loss, and not in the units of the measure."""
@@ -254,8 +236,8 @@ class Criterion(BaseEstimator, ABC):
         """The measure by its name."""
         return MEASURES[self.measure]
 
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        """Raise ValueError for wrong parameters, or such as do not fit the groups."""
         check_measure(self.measure)
         extra = self.max_extra_loss
         if extra is not None:
@@ -266,33 +248,23 @@ class Criterion(BaseEstimator, ABC):
     @property
     def is_approached(self) -> bool:
         """Whether published methods that have a criterion of their own come near this one."""
-        return False
-
-    def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
-        """Raise ValueError for parameters that do not fit these groups."""
-
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        return self
+        if not self.has_rivals:
+            return False
+        chosen, usual = self.get_params(), type(self)().get_params()
+        return all(chosen[name] == usual[name] for name in usual if name != "tolerance")
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
         return self
 
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
-        return self.changed(problem=problem, affine=problem.affine)
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
+        """A copy bound to a problem, and to the numbers of its measure there."""
+        return self.of_kind(type(self), problem=problem, affine=affine)
 
-    def changed(self, **attributes: Any) -> Self:
-        """A copy with other attributes."""
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__ | attributes)
-        return copy
-
-    def of_kind(self, kind: type[_Kind]) -> _Kind:
-        """A copy of another class."""
+    def of_kind(self, kind: type[_Kind], **attributes: Any) -> _Kind:
+        """A copy of a class, with other attributes."""
         copy = kind.__new__(kind)
-        copy.__dict__.update(self.__dict__)
+        copy.__dict__.update(self.__dict__ | attributes)
         return copy
 
     # --- What is minimised ----------------------------------------------------
@@ -318,7 +290,7 @@ class Criterion(BaseEstimator, ABC):
 
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         """A value so near its bound that no further start is needed."""
-        return bound + max(gap * abs(bound), _ROUNDING_GAP * self.scale)
+        return bound + max(gap * abs(bound), ACCURACY * self.scale)
 
     def shown(self, value: float) -> float:
         """A value, or a bound, as certificates have it."""
@@ -340,13 +312,12 @@ class Criterion(BaseEstimator, ABC):
     # --- Duality --------------------------------------------------------------
 
     @abstractmethod
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         """The weights over which the dual is maximised, and where the search begins.
 
         Without `near` it begins in the middle. `near` are weights of the groups, (k,), that are
-        thought to be nearly the best; they may lie on the boundary, or outside. `mu` is where the
-        barrier then begins: the share that such a start keeps of the middle. `unit` is that of the
-        dual's value, for barriers that have one.
+        thought to be nearly the best; they may lie on the boundary, or outside, so that a share of
+        the middle is kept (`WARM_MU`). `unit` is that of the dual's value.
         """
 
     @abstractmethod
@@ -371,10 +342,11 @@ class Criterion(BaseEstimator, ABC):
 
     def plain_multipliers(self) -> Array:
         """What proves the bound where nothing has to be searched for."""
+        # Those of a subspace whose measures are the least of all.
         floor = self.affine.floor
         start = self.start(np.full(len(floor), 1.0 / len(floor)))
-        rho = _FIRM / max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny)
-        return self.net(self.smooth(floor, start, rho)[0])
+        size = max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny / EPS)
+        return self.net(self.smooth(floor, start, 1.0 / (CLOSED_GAP * size))[0])
 
     def violation_proof(self, measures: Array) -> Array | None:
         """What proves that nothing comes nearer, where the only basis violates the condition."""
@@ -437,7 +409,7 @@ class MinMax(Criterion):
 
     name = "minmax"
     plain_reason = "the least total loss of all is best for the worst-off group"
-    resumes = has_root = covers_mixtures = adapts_to_chance = True
+    has_root = covers_mixtures = adapts_to_chance = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: in every {subspace} some group has a {noun} of at least "
         "{at_least}, and here none has more than {at_most}.",
@@ -457,16 +429,9 @@ class MinMax(Criterion):
         self.measure = measure
         self.max_extra_loss = max_extra_loss
 
-    @property
-    def is_approached(self) -> bool:
-        return self.measure == "disparity" and self.max_extra_loss is None
-
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
-        applied = super().applied_to(problem)
-        if self.max_extra_loss is not None:
-            return applied.of_kind(_MinMaxWithinBudget)
-        return applied
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
+        kind = type(self) if self.max_extra_loss is None else _MinMaxWithinBudget
+        return self.of_kind(kind, problem=problem, affine=affine)
 
     def value(self, measures: Array) -> float:
         return float(measures.max())
@@ -474,12 +439,8 @@ class MinMax(Criterion):
     def no_worse(self, measures: Array) -> Array:
         return np.full(len(measures), self.enough(self.value(measures)))
 
-    def plain_multipliers(self) -> Array:
-        # The group that cannot do better in a subspace of its own.
-        return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
-
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return _simplex(len(self.affine.weights), near, mu)
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
+        return _simplex(len(self.affine.weights), near)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
@@ -490,12 +451,12 @@ class MinMax(Criterion):
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """All on the worst-off group."""
-        return _unit_vector(len(measures), int(measures.argmax()))
+        return np.asarray(np.eye(len(measures))[measures.argmax()])
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project on the simplex."""
         moved = project_on_simplex(state + rho * (measures - measures.max()))
-        value = float(moved @ measures - _square(moved - state) / (2 * rho))
+        value = float(moved @ measures - np.square(moved - state).sum() / (2 * rho))
         return moved, value, _centred(moved > 0, rho)
 
     def point_cost(self, point: Array) -> float:
@@ -509,13 +470,13 @@ class _WithinBudget(Criterion):
     The dual state is a point of the simplex, and behind it the price of the budget.
     """
 
-    resumes = has_root = covers_mixtures = False
+    has_root = covers_mixtures = False
     point_cost: Callable[[Array], float]
 
     @cached_property
     def loss_budget(self) -> float:
         """The total loss that is allowed."""
-        least = max(self.problem.total_loss(self.problem.least_loss_basis), 0.0)
+        least = float(self.problem.weights @ self.problem.least_losses)
         return least * (1.0 + float(self.max_extra_loss or 0.0))
 
     @cached_property
@@ -534,8 +495,8 @@ class _WithinBudget(Criterion):
         """
         problem, r = self.problem, self.problem.n_components
         values = problem.total_eigenpairs[0]
-        alone = len(values) > r and values[r - 1] - values[r] > _NO_CHOICE * values[0]
-        if alone and self.loss_budget <= problem.total_loss(problem.least_loss_basis):
+        alone = len(values) > r and values[r - 1] - values[r] > _CLEARLY * values[0]
+        if alone and not self.max_extra_loss:
             return float(16 * EPS * values[0] / (values[r - 1] - values[r]))
         return np.inf
 
@@ -553,22 +514,15 @@ class _WithinBudget(Criterion):
 
     def value(self, measures: Array) -> float:
         # No less than what local searches call zero, however small the losses are.
-        searched = _ROUNDING_GAP * float(self.affine.traces.max())
-        most = max(_OVER_BUDGET * self.problem.loss_scale / self.affine.loss_unit, searched)
+        searched = ACCURACY * float(self.affine.traces.max())
+        most = max(NEGLIGIBLE * self.problem.loss_scale / self.affine.loss_unit, searched)
         return self.without_budget(measures) if self._over(measures) <= most else np.inf
-
-    @property
-    def least(self) -> float:
-        return self.without_budget(self.affine.floor)
 
     def judge(self, measures: Array, total_loss: float) -> Judgement:
         value = max(self.without_budget(measures), self.least)
         return Judgement(value, slack=max(total_loss - self.loss_budget, 0.0))
 
-    def shortfall(self, measures: Array) -> float:
-        return self.without_budget(measures) - self.least
-
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         weights, free = self.affine.loss_weights, super().domain()  # type: ignore[safe-super]
         directions = np.hstack([np.eye(len(weights)), weights[:, None]])
         return replace(
@@ -583,7 +537,7 @@ class _WithinBudget(Criterion):
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         affine, positive = self.affine, np.maximum(multipliers, 0.0)
         if self._turn < np.inf and slack <= 4 * EPS * self.problem.loss_scale:
-            value = self.without_budget(self.problem.measures(self.problem.least_loss_basis))
+            value = self.without_budget(affine.of_losses(self.problem.least_losses))
             return max(value - self._turn * affine.scale, self.least)
         if not positive.any():
             return self.least
@@ -677,7 +631,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = has_root = is_smooth = True
+    has_root = is_smooth = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "{subspace} has a smaller one.",
@@ -705,9 +659,8 @@ class SoftMinMax(Criterion):
         self.max_extra_loss = max_extra_loss
         self.temperature = temperature
 
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
-        super().validate()
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        super().validate(moments)
         for name in ("standard_errors", "temperature"):
             given = getattr(self, name)
             if given is None and name == "temperature":
@@ -720,28 +673,19 @@ class SoftMinMax(Criterion):
     def estimates_noise(self) -> bool:  # type: ignore[override]
         return self.temperature is None
 
-    @property
-    def is_approached(self) -> bool:
-        return bool(self.get_params() == SoftMinMax().get_params())
-
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        given = self.temperature
-        return self if given is None else self.changed(temperature=given * factor)
-
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
         if self.temperature is None and 0.0 < self.standard_errors < np.inf:
             raise ValueError(
                 "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
                 "Problem has to be given one, SoftMinMax(temperature=…)."
             )
-        # Ordinary PCA, at an infinite temperature, is within any budget.
-        within = self.max_extra_loss is not None and self.heat < np.inf
+        within = self.max_extra_loss is not None
         kind: type[Criterion] = _SoftWithinBudget if within else SoftMinMax
         if self.heat == 0.0:
             kind = _MinMaxWithinBudget if within else MinMax
-        return super().applied_to(problem).of_kind(kind)
+        if self.heat == np.inf:  # ordinary PCA, which is within any budget
+            kind = _SoftWithoutLimit
+        return self.of_kind(kind, problem=problem, affine=affine)
 
     @cached_property
     def prior(self) -> Array:
@@ -755,8 +699,6 @@ class SoftMinMax(Criterion):
         return float(self.standard_errors if self.temperature is None else self.temperature)
 
     def value(self, measures: Array) -> float:
-        if np.isinf(self.heat):
-            return float(self.prior @ measures)
         # From the largest, so that small temperatures keep their digits.
         most = measures.max()
         below = (measures - most) / self.heat
@@ -768,28 +710,19 @@ class SoftMinMax(Criterion):
 
     def weights_of(self, measures: Array) -> Array:
         """The weights that a subspace with these measures has: the slopes of the value; (k,)."""
-        if np.isinf(self.heat):
-            return self.prior
         with np.errstate(divide="ignore"):  # of groups without a share
             return np.asarray(softmax(measures / self.heat + np.log(self.prior)))
 
-    def direct_basis(self) -> Array | None:
-        return self.problem.least_loss_basis if np.isinf(self.heat) else None
-
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         # Groups without a share in the total loss, which have no variance, get next to nothing.
         prior = np.maximum(self.prior, np.finfo(float).tiny)
-        found = _simplex(len(prior), prior if near is None else near, mu)
+        found = _simplex(len(prior), prior if near is None else near)
         return replace(found, temperature=self.heat, prior=prior)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
-        """Whatever the weights: an infinite temperature leaves those of ordinary PCA alone."""
-        weights, cost = np.where(self.prior > 0.0, np.maximum(multipliers, 0.0), 0.0), 0.0
-        if np.isinf(self.heat) or not weights.any():
-            weights = self.prior
-        else:
-            weights = weights / weights.sum()
-            cost = self.heat * divergence(weights, self.prior)
+        weights = np.where(self.prior > 0.0, np.maximum(multipliers, 0.0), 0.0)
+        weights = weights / weights.sum() if weights.any() else self.prior
+        cost = self.heat * divergence(weights, self.prior)
         least = self.problem.least_weighted(weights, start) - cost
         return least - 8 * EPS * (self.affine.scale + cost)
 
@@ -797,7 +730,7 @@ class SoftMinMax(Criterion):
         return self.weights_of(measures)
 
     def plain_multipliers(self) -> Array:
-        return self.weights_of(self.problem.measures(self.problem.least_loss_basis))
+        return self.weights_of(self.affine.of_losses(self.problem.least_losses))
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """The value itself, which is smooth whatever the state."""
@@ -839,6 +772,11 @@ class LeastLoss(Criterion):
     def relaxed_by(self, amount: float) -> LeastLoss:
         """The same with a violation of this amount allowed."""
 
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        reached = max(self.nearest().value(measures), 0.0)
+        allowed, slack = self.tolerance + self.negligible(measures), reached - self.tolerance
+        return Judgement(total_loss, reached, reached <= allowed, max(slack, 0.0), allowed)
+
     def violation(self, measures: Array) -> float:
         """How far the measures are from the condition: positive if they violate it."""
         return self.nearest().value(measures) - self.tolerance
@@ -856,7 +794,7 @@ class LeastLoss(Criterion):
 
     def negligible(self, measures: Array) -> float:
         """The violation that counts as none."""
-        return max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        return max(self.problem.negligible_spread, CLOSED_GAP * float(np.abs(measures).max()))
 
     @property
     def scale(self) -> float:
@@ -866,7 +804,7 @@ class LeastLoss(Criterion):
     def limit(self) -> float:  # type: ignore[override]
         """No measure exceeds its constant, as no group keeps a negative variance."""
         most = float(self.affine.loss_weights @ self.affine.constants)
-        return most + _ABOVE_ALL * self.scale
+        return most + _CLEARLY * self.scale
 
     def value(self, measures: Array) -> float:
         # Half of what is negligible, so that what was found counts as met when it is judged.
@@ -878,7 +816,7 @@ class LeastLoss(Criterion):
 
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         total = abs(self.affine.base / self.affine.loss_unit + bound)
-        return bound + max(gap * total, _ROUNDING_GAP * self.scale)
+        return bound + max(gap * total, ACCURACY * self.scale)
 
     def shown(self, value: float) -> float:
         return self.affine.base + self.affine.loss_unit * value
@@ -927,7 +865,7 @@ class Equal(LeastLoss):
     """
 
     name = "equal"
-    has_root = adapts_to_chance = True
+    has_root = adapts_to_chance = has_rivals = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: all groups have {within} at a total loss of {loss}, and no "
         "subspace of this dimension that does the same loses less.",
@@ -946,24 +884,9 @@ class Equal(LeastLoss):
         super().__init__(measure)
         self.tolerance = tolerance
 
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
-        super().validate()
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        super().validate(moments)
         check_number("tolerance", self.tolerance, least=0.0)
-
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        return self.changed(tolerance=float(self.tolerance) * factor)
-
-    @property
-    def is_approached(self) -> bool:
-        return self.measure == "disparity"
-
-    def judge(self, measures: Array, total_loss: float) -> Judgement:
-        spread = float(np.ptp(measures))
-        allowed = self.tolerance + self.negligible(measures)
-        slack = max(spread - self.tolerance, 0.0)
-        return Judgement(total_loss, spread, spread <= allowed, slack, allowed)
 
     def cost(self, weights: Array) -> float:
         over = np.maximum(weights - self.affine.loss_weights, 0.0)
@@ -973,9 +896,9 @@ class Equal(LeastLoss):
         return self.of_kind(_Spread)
 
     def relaxed_by(self, amount: float) -> LeastLoss:
-        return self.changed(tolerance=self.tolerance + amount)
+        return self.of_kind(type(self), tolerance=self.tolerance + amount)
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
         k = len(weights)
         if self.tolerance == 0.0:
@@ -992,7 +915,8 @@ class Equal(LeastLoss):
             parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
             # As far from the boundary as the barrier of a warm start keeps what is not needed.
             start = parts + min(WARM_MU * unit / self.tolerance, float(weights.mean()))
-        return Domain(weights, _signed(k), cost, balance, start, signed=True)
+        directions = np.hstack([np.eye(k), -np.eye(k)])
+        return Domain(weights, directions, cost, balance, start, signed=True)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         values = multipliers - multipliers.mean()
@@ -1017,9 +941,8 @@ class Equal(LeastLoss):
         over, under = np.maximum(target - level - dead, 0.0), np.minimum(target - level, 0.0)
         multipliers = over + under
         moved = weights + multipliers
-        value = float(
-            moved @ measures - self.tolerance * over.sum() - _square(moved - state) / (2 * rho)
-        )
+        value = float(moved @ measures - self.tolerance * over.sum())
+        value -= float(np.square(moved - state).sum()) / (2 * rho)
         active = np.ones(len(state), dtype=bool) if dead == 0.0 else multipliers != 0
         return moved, value, _centred(active, rho)
 
@@ -1066,48 +989,33 @@ class AtMost(LeastLoss):
         super().__init__(measure)
         self.bounds = bounds
 
-    def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
-        """Raise ValueError for parameters that do not fit these groups."""
-        self._per_group(labels, names)
+    def validate(self, moments: GroupMoments | None = None) -> None:
+        super().validate(moments)
+        if moments is not None:
+            self._per_group(moments)
 
-    def _per_group(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> Array:
-        kept = self.measured.is_kept
-        numbers = per_group(labels, "bounds", self.bounds, names, 0.0 if kept else np.inf)
+    def _per_group(self, moments: GroupMoments) -> Array:
+        kept, names = self.measured.is_kept, moments.group_names
+        other = 0.0 if kept else np.inf
+        numbers = per_group(moments.labels, "bounds", self.bounds, names, other)
         if kept and not np.isfinite(numbers).all():
             raise ValueError(f"bounds on what groups keep must be finite, got {self.bounds!r}.")
         return numbers
 
-    def in_unit(self, factor: float) -> Self:
-        """The same where all measures are multiplied by a factor."""
-        given = self.bounds
-        if hasattr(given, "to_dict"):
-            given = given.to_dict()
-        if isinstance(given, Mapping):
-            scaled: Any = {label: n * factor for label, n in given.items()}
-        else:
-            scaled = np.asarray(given, dtype=np.float64) * factor
-        return self.changed(bounds=scaled)
-
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
-        bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
-        return self.changed(bounds=bounds[some])
+        bounds = self._per_group(problem.moments)
+        return self.of_kind(type(self), bounds=bounds[some])
 
-    def applied_to(self, problem: Problem) -> Self:
-        """A copy bound to a problem."""
-        bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
+    def applied_to(self, problem: Problem, affine: AffineMeasure) -> Criterion:
+        bounds = self._per_group(problem.moments)
         # No group keeps a negative variance, so no measure exceeds this limit.
-        most = problem.affine.constants + problem.affine.scale
+        most = affine.constants + affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
-        return super().applied_to(problem).with_upper_bounds(upper_bounds)
+        return self.of_kind(type(self), problem=problem, affine=affine, upper_bounds=upper_bounds)
 
     upper_bounds: Array
     """What no measure may exceed; (k,)."""
-
-    def judge(self, measures: Array, total_loss: float) -> Judgement:
-        violation = max(self.violation(measures), 0.0)
-        allowed = self.negligible(measures)
-        return Judgement(total_loss, violation, violation <= allowed, violation, allowed)
 
     def cost(self, weights: Array) -> float:
         return float(self.upper_bounds @ (weights - self.affine.loss_weights))
@@ -1115,14 +1023,10 @@ class AtMost(LeastLoss):
     def nearest(self) -> Criterion:
         return self.of_kind(_LargestExcess)
 
-    def with_upper_bounds(self, upper_bounds: Array) -> Self:
-        """The same with these limits on the measures as they are."""
-        return self.changed(upper_bounds=upper_bounds)
-
     def relaxed_by(self, amount: float) -> LeastLoss:
-        return self.with_upper_bounds(self.upper_bounds + amount)
+        return self.of_kind(type(self), upper_bounds=self.upper_bounds + amount)
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
         k = len(weights)
         start = np.full(k, weights.mean())
@@ -1148,13 +1052,51 @@ class AtMost(LeastLoss):
         weights, excess = self.affine.loss_weights, measures - self.upper_bounds
         multipliers = np.maximum(state - weights + rho * excess, 0.0)
         moved = weights + multipliers
-        value = float(
-            moved @ measures - multipliers @ self.upper_bounds - _square(moved - state) / (2 * rho)
-        )
+        value = float(moved @ measures - multipliers @ self.upper_bounds)
+        value -= float(np.square(moved - state).sum()) / (2 * rho)
         return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
 
 
-class Balanced(Criterion):
+class _Average(Criterion):
+    """Minimise a weighted mean of the measures, which takes one eigenproblem."""
+
+    @property
+    def shares(self) -> Array:
+        """The weights of the groups, which sum to one."""
+        return np.asarray(self.affine.weights / self.affine.weights.sum())
+
+    def value(self, measures: Array) -> float:
+        return float(self.shares @ measures)
+
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        return Judgement(self.value(measures))
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.weighted_basis(self.shares / self.affine.units)
+
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
+        return Domain.at(self.shares)
+
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
+        """Whatever the multipliers: the weights are known."""
+        rounding = 4 * EPS * self.affine.scale
+        return self.problem.least_weighted(self.shares, start) - rounding
+
+    def plain_multipliers(self) -> Array:
+        return self.shares
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        return self.shares, self.value(measures), np.zeros((len(measures), 0))
+
+
+class _SoftWithoutLimit(_Average, SoftMinMax):
+    """`SoftMinMax` at an infinite temperature: ordinary PCA."""
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.least_loss_basis
+
+
+class Balanced(_Average):
     """Minimise the mean of the groups' losses: each group weighs the same, whatever its size.
 
     This takes one eigenproblem: PCA with rows reweighted so that all groups count alike, measured
@@ -1187,32 +1129,8 @@ class Balanced(Criterion):
         pass
 
     @property
-    def _shares(self) -> Array:
-        k = len(self.affine.weights)
-        return np.full(k, 1.0 / k)
-
-    def value(self, measures: Array) -> float:
-        return float(measures.mean())
-
-    def judge(self, measures: Array, total_loss: float) -> Judgement:
-        return Judgement(self.value(measures))
-
-    def direct_basis(self) -> Array | None:
-        return self.problem.weighted_basis(self._shares)
-
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return Domain.at(self._shares)
-
-    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
-        """Whatever the multipliers: the weights are known."""
-        rounding = 4 * EPS * self.affine.scale
-        return self.problem.least_weighted(self._shares, start) - rounding
-
-    def plain_multipliers(self) -> Array:
-        return self._shares
-
-    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
-        return self._shares, self.value(measures), np.zeros((len(measures), 0))
+    def shares(self) -> Array:
+        return np.full(len(self.affine.weights), 1.0 / len(self.affine.weights))
 
 
 class _LargestExcess(MinMax):
@@ -1229,8 +1147,8 @@ class _LargestExcess(MinMax):
         # A subspace within the bounds is near enough.
         return max(bound * (1.0 + gap), 0.0) + self.problem.negligible_spread / 2
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return replace(super().domain(near, mu, unit), cost=self.upper_bounds)
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
+        return replace(super().domain(near, unit), cost=self.upper_bounds)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """On the largest excess: the positive parts are scaled to sum to one."""
@@ -1264,7 +1182,7 @@ class _Spread(MinMax):
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         return max(bound * (1.0 + gap), self.tolerance) + self.problem.negligible_spread
 
-    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+    def domain(self, near: Array | None = None, unit: float = 1.0) -> Domain:
         """The difference of two points of the simplex."""
         k = len(self.affine.weights)
         balance = np.zeros((2, 2 * k))
@@ -1273,8 +1191,9 @@ class _Spread(MinMax):
         if near is not None:
             parts = np.array([np.maximum(near, 0.0), np.maximum(-near, 0.0)])
             parts /= parts.sum(axis=1, keepdims=True)
-            start = (1.0 - mu) * parts.ravel() + mu * start
-        return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, start)
+            start = (1.0 - WARM_MU) * parts.ravel() + WARM_MU * start
+        directions = np.hstack([np.eye(k), -np.eye(k)])
+        return Domain(np.zeros(k), directions, np.zeros(2 * k), balance, start)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """On the spread: the multipliers less their mean, positive parts scaled to sum to one."""
@@ -1286,9 +1205,8 @@ class _Spread(MinMax):
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """1 for the group with the largest measure, -1 for that with the smallest."""
-        k = len(measures)
-        smallest = _unit_vector(k, int(np.argmin(measures)))
-        return _unit_vector(k, int(np.argmax(measures))) - smallest
+        groups = np.eye(len(measures))
+        return np.asarray(groups[measures.argmax()] - groups[measures.argmin()])
 
     def start(self, weights: Array) -> Array:
         """Two points of the simplex whose difference is near the weights, scaled."""
@@ -1315,7 +1233,7 @@ CRITERIA: dict[str, type[Criterion]] = {
 """The criteria that work without parameters, by the name that `FairPCA` takes."""
 
 
-def as_criterion(given: Any) -> Criterion:
+def as_criterion(given: Any, moments: GroupMoments | None = None) -> Criterion:
     """The criterion of a name, or the object itself, validated; ValueError for anything else."""
     if isinstance(given, str) and given in CRITERIA:
         return CRITERIA[given]()
@@ -1331,7 +1249,7 @@ def as_criterion(given: Any) -> Criterion:
         raise ValueError(
             f"criterion must be one of {names}, or an object such as AtMost(0.5), got {given!r}."
         )
-    given.validate()
+    given.validate(moments)
     return given
 
 
@@ -1353,10 +1271,10 @@ def project_on_simplex(point: Array) -> Array:
     return np.asarray(np.maximum(point - excess[last], 0.0))
 
 
-def _simplex(k: int, near: Array | None, mu: float) -> Domain:
+def _simplex(k: int, near: Array | None) -> Domain:
     start = np.full(k, 1.0 / k)
     if near is not None:
-        start = (1.0 - mu) * near / near.sum() + mu * start
+        start = (1.0 - WARM_MU) * near / near.sum() + WARM_MU * start
     return Domain(np.zeros(k), np.eye(k), np.zeros(k), np.ones((1, k)), start, simplex=True)
 
 
@@ -1374,17 +1292,3 @@ def _centred(active: NDArray[np.bool_], rho: float) -> Array:
     projector = np.diag(active.astype(float))
     projector -= np.outer(active, active) / max(int(active.sum()), 1)
     return np.asarray(np.sqrt(rho) * projector[:, active])
-
-
-def _unit_vector(k: int, place: int) -> Array:
-    vector = np.zeros(k)
-    vector[place] = 1.0
-    return vector
-
-
-def _signed(k: int) -> Array:
-    return np.hstack([np.eye(k), -np.eye(k)])
-
-
-def _square(vector: Array) -> float:
-    return float((vector**2).sum())

@@ -208,7 +208,7 @@ class FairPCA(ClusterTransform, LinearReduction):
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
         published methods to compare with. All but "exact" have a criterion of their own, which
         replaces the default one: "sdp", "mw",
-        "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
+        "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian",
         "u-fpca", "c-fpca" (see `fairpca.solvers`): `n_components_` has their dimension.
     whiten : bool, default=False
         Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's

@@ -101,6 +101,8 @@ class AffineMeasure:
         What tolerances are relative to: tr(A) where the units are 1.
     floor : array of shape (k,)
         No subspace has a smaller measure of each group.
+    is_own : bool
+        Whether it is what groups lose beyond their own best subspaces.
     """
 
     constants: Array
@@ -114,6 +116,7 @@ class AffineMeasure:
     scale: float
     floor: Array
     offsets: Array
+    is_own: bool
 
     @classmethod
     def of(
@@ -163,7 +166,12 @@ class AffineMeasure:
             scale=scale,
             floor=floor,
             offsets=offsets / units,
+            is_own=plain,
         )
+
+    def of_losses(self, losses: Array) -> Array:
+        """The measures of groups that lose this much."""
+        return losses / self.units - self.offsets
 
     def values(self, kept: Array) -> Array:
         """The measures of groups that keep this much."""

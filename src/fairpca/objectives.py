@@ -235,7 +235,7 @@ Differences = tuple[Array, Array]
 
 Penalty = tuple[Callable[[Array], Array], Callable[[Array], Array]]
 
-_MOST_EXPONENT = 700.0
+_MOST_EXPONENT = float(np.log(np.finfo(float).max))
 """From about here on the exponential is too large for a number."""
 
 

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import DenseMatrices, completed
-from fairpca._linalg.device import scatter_matrices
-from fairpca._linalg.graded import GradedLosses
-from fairpca._linalg.types import Array, GroupMatrices
+from fairpca._linalg.device import ScatterMatrices, scatter_matrices
+from fairpca._linalg.graded import GRADED, GradedLosses
+from fairpca._linalg.types import ACCURACY, ROUNDING, Array
 from fairpca.criteria import Criterion, as_criterion
 from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
@@ -25,11 +25,8 @@ from fairpca.validation import check_choice
 AGGREGATIONS = ("mean", "sum")
 CENTERINGS = ("global", "group")
 
-_NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
-"""Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
-
-_SAME_WEIGHTS = 1e-14
-"""Difference between weights, relative to what they weigh, at which they share a proof."""
+_NO_SPREAD = 1e-10
+"""Spread, relative to tr(A), that counts as none."""
 
 NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
@@ -37,8 +34,11 @@ NO_VARIANCE = 1e-13
 EXPENSIVE = 120
 """Columns beyond which eigenproblems, and so every start of a search, are expensive."""
 
-_GRADED = 1e-3
-"""Share of the largest trace below which losses are computed by themselves."""
+_MOST_VARIANCE = 1e60
+"""Variances from its inverse up to this have squares, and squares of those, that are numbers."""
+
+GroupMatrices = DenseMatrices | ScatterMatrices
+"""The matrices of all groups, as one array or with many columns: `DenseMatrices` has the words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,8 @@ class Problem:
     """Weights of sums of matrices, and the most that these keep, as far as it has been proven."""
 
     def __post_init__(self) -> None:
-        moments, criterion = self.moments.without_folds(), as_criterion(self.criterion)
-        criterion.validate_groups(moments.labels, moments.group_names)
+        moments = self.moments.without_folds()
+        criterion = as_criterion(self.criterion, moments)
         check_choice("aggregation", self.aggregation, AGGREGATIONS)
         check_choice("centering", self.centering, CENTERINGS)
         r, d, n_groups = self.n_components, moments.n_features, len(moments.labels)
@@ -128,6 +128,13 @@ class Problem:
         sums = moments.scatter, offsets, moments.weight
         matrices = group_matrices(*sums, self.aggregation, is_large=is_large)
         traces = matrices.traces
+        largest = float(traces.max())
+        if not (largest == 0.0 or 1.0 / _MOST_VARIANCE <= largest <= _MOST_VARIANCE):
+            raise ValueError(
+                f"The largest variance of a group is {largest:.1g}, and its powers are not numbers "
+                "that can be computed with: multiply all columns by the same factor, so that it is "
+                f"from {1.0 / _MOST_VARIANCE:g} to {_MOST_VARIANCE:g}."
+            )
         self.__dict__.update(
             moments=moments,
             criterion=criterion,
@@ -162,7 +169,7 @@ class Problem:
         values, vectors = self.group_matrices.leading(self.weights, r)
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
-        is_graded = r < len(vectors) <= EXPENSIVE and lost < _GRADED * all_of_it
+        is_graded = r < len(vectors) <= EXPENSIVE and lost < GRADED * all_of_it
         if is_graded and self.measured_by is None:
             sums = np.asarray(moments.scatter), moments.offsets, moments.weight
             graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
@@ -194,7 +201,7 @@ class Problem:
     def goal(self) -> Criterion:
         """The criterion, applied to this problem: what solvers and certificates ask."""
         criterion: Criterion = self.criterion
-        return criterion.applied_to(self)
+        return criterion.applied_to(self, self.affine)
 
     @property
     def matrices(self) -> Array:
@@ -217,7 +224,7 @@ class Problem:
         """
         if self.graded_losses is None or self.criterion.measured.is_kept:
             return self.scale
-        return self.total_loss(self.least_loss_basis)
+        return float(self.weights @ self.least_losses)
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
@@ -227,8 +234,7 @@ class Problem:
 
     def with_criterion(self, criterion: str | Criterion) -> Problem:
         """The same problem with another criterion; what was computed is shared."""
-        wanted = as_criterion(criterion)
-        wanted.validate_groups(self.moments.labels, self.moments.group_names)
+        wanted = as_criterion(criterion, self.moments)
         other = self._changed("criterion", wanted)
         if wanted.measured == self.criterion.measured and "affine" in self.__dict__:
             other.__dict__["affine"] = self.affine
@@ -275,34 +281,31 @@ class Problem:
 
     def disparities(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
-        if self.graded_losses is not None and retention is None:
-            return np.asarray(self.group_losses(basis) - self.own_losses)
-        return np.asarray(self.own_gains - self.kept(basis, retention))
-
-    def outcome(self, basis: Array, retention: Array | None = None) -> dict[str, Any]:
-        """What a `Solution` has of a subspace: losses, disparities, and the total loss."""
-        kept = self.kept(basis, retention)
-        losses, disparities = np.maximum(self.traces - kept, 0.0), self.own_gains - kept
-        if self.graded_losses is not None and retention is None:
-            losses = self.group_losses(basis)
-            disparities = losses - self.own_losses
-        total = float(self.weights @ losses)
-        return {"group_losses": losses, "disparities": disparities, "total_loss": total}
+        return np.asarray(self.group_losses(basis, retention) - self.own_losses)
 
     @cached_property
     def affine(self) -> AffineMeasure:
         """The measure that fairness is judged on, with the numbers of the groups."""
         lost = None
         if self.graded_losses is not None:
-            lost = (self.own_losses, self.group_losses(self.least_loss_basis))
+            lost = (self.own_losses, self.least_losses)
         measure, given = self.criterion.measured, self.measured_by
         return AffineMeasure.of(measure, self.traces, self.own_gains, self.weights, given, lost)
 
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
-        if self.graded_losses is not None and retention is None:
-            return self.group_losses(basis) / self.affine.units - self.affine.offsets
-        return self.affine.values(self.kept(basis, retention))
+        return self.affine.of_losses(self.group_losses(basis, retention))
+
+    @cached_property
+    def pca_losses(self) -> Array:
+        """What each group loses with ordinary PCA; (k,)."""
+        is_least = self.pca_basis is self.least_loss_basis
+        return self.least_losses if is_least else self.group_losses(self.pca_basis)
+
+    @cached_property
+    def least_losses(self) -> Array:
+        """What each group loses where the total loss is the least of all; (k,)."""
+        return self.group_losses(self.least_loss_basis)
 
     def spread(self, basis: Array, retention: Array | None = None) -> float:
         """Largest difference between the measures of two groups."""
@@ -312,7 +315,7 @@ class Problem:
     def negligible_spread(self) -> float:
         """The difference between measures that counts as none."""
         affine = self.affine
-        group = _NO_GROUP_SPREAD * float(affine.traces.max())
+        group = ACCURACY * float(affine.traces.max())
         return max(_NO_SPREAD * affine.scale, self.rounding if self.graded_losses else group)
 
     @cached_property
@@ -337,7 +340,7 @@ class Problem:
         for proven, bound in self._proven:
             # No group keeps more than its trace, so that nearby weights share a proof.
             apart = float(np.abs(inner - proven) @ self.traces)
-            if apart <= _SAME_WEIGHTS * float(np.abs(inner) @ self.traces):
+            if apart <= ROUNDING * float(np.abs(inner) @ self.traces):
                 kept = bound + apart
                 break
         else:

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from fairpca import ExactSolver, GroupMoments, ParetoDescent, Problem, Solution
-from fairpca.solvers import SOLVERS, SDPRelaxation
+from fairpca.solvers import SDPRelaxation
 from fairpca.solvers.conclude import conclude
 from studies.reproduction.methods import (
+    BY_NAME,
     EXACT,
     PARETO,
     PCA,
@@ -108,7 +109,7 @@ def _time_to(problem: Problem, method: str, target: float) -> tuple[float, int]:
     """A solver with a number of steps gets as many as it needs, doubled each time."""
     # What all methods need, the groups' own subspaces, does not count.
     _ = problem.own_gains, problem.total_eigenpairs
-    solver: Any = SOLVERS[method]() if method in SOLVERS else None
+    solver: Any = BY_NAME[method]() if method in BY_NAME else None
     if method == PRINTED:
         solver = printed(1)
     budgets: list[int | None] = [None]

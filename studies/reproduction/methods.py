@@ -9,12 +9,16 @@ from typing import Any
 from fairpca import ExactSolver, MinMax, ParetoDescent, Problem, Solution
 from fairpca._linalg.types import Array
 from fairpca.solvers import SOLVERS, MultiplicativeWeights
+from studies.nash_welfare import NashWelfare
 
 PCA, OWN = "PCA", "own PCA"
 EXACT, PARETO, PARETO_SINGLE, SDP = "exact", "pareto", "pareto, single", "sdp"
 PRINTED, PRINTED_SINGLE = "printed", "printed, single"
 WEIGHTS, WEIGHTS_EARLY = "mw-iterative", "mw-iterative, stopped early"
 LEAST_KEPT = "max-min-variance"
+
+BY_NAME: dict[str, Callable[..., Any]] = {**SOLVERS, "nash": NashWelfare}
+"""What makes a solver: those of the library, and one that is only compared with."""
 
 MAIN = (PCA, PRINTED, PRINTED_SINGLE, PARETO, SDP, EXACT)
 """What the paper's figures show, and what we add."""
@@ -88,7 +92,7 @@ def methods() -> dict[str, Callable[[Problem], Solution | Array]]:
         PARETO_SINGLE: lambda problem: ParetoDescent(objectives="single").solve(problem),
         LEAST_KEPT: lambda problem: ExactSolver().solve(_least_kept(problem)),
     }
-    for name, make in SOLVERS.items():
+    for name, make in BY_NAME.items():
         found[name] = lambda problem, make=make: make().solve(problem)  # type: ignore[misc]
     return found
 

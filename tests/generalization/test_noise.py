@@ -617,7 +617,7 @@ def test_nobody_loses_anything_where_all_is_kept(centering):
     assert_allclose(held_out.loss, 0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-120, 1e-8, 1e8, 1e120])
+@pytest.mark.parametrize("scale", [1e-29, 1e-8, 1e8, 1e29])
 @pytest.mark.parametrize("measure", ["disparity", "share_lost", "kept_variance"])
 def test_units_of_the_rows_do_not_matter(scale, measure, temperatures):
     X, labels = drawn(3, (60, 25, 12), d=4)

@@ -105,7 +105,7 @@ def test_adult_by_sex_and_shuffled():
     assert not run_test(X, shuffled).exceeds_null.any()
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e80])
+@pytest.mark.parametrize("scale", [1e-25, 1e-8, 1e25])
 def test_units_do_not_matter(scale):
     X, labels = np.random.default_rng(0).normal(size=(120, 6)), np.repeat([0, 1, 2], [80, 30, 10])
     for measure in ("disparity", "loss", "share_lost"):

@@ -44,5 +44,5 @@ def within_budget(weights, budget):
     return criterion
 
 
-def domain(forms, criterion, near=None, mu=1e-3):
-    return criterion.domain(near, mu, mu_unit(forms))
+def domain(forms, criterion, near=None):
+    return criterion.domain(near, mu_unit(forms))

@@ -323,24 +323,22 @@ def test_losses_become_as_near_as_a_grid_shows(by_sex, r):
     problem = Problem(by_sex, r)
     losses = losses_along(problem, np.linspace(0, 1, 1001))
     best = np.ptp(losses, axis=1).min()
-    for search in ("golden", "scan"):
-        solution = PelegrinaFPCA(search=search).solve(problem)
-        difference = np.ptp(solution.group_losses)
-        assert difference <= best + 1e-9 * problem.scale
-        assert solution.history["difference"] == pytest.approx(difference, abs=1e-9)
-        at = losses_along(problem, [solution.history["weight"]])[0]
-        assert_allclose(solution.group_losses, at, atol=1e-8 * problem.scale)
+    solution = PelegrinaFPCA().solve(problem)
+    difference = np.ptp(solution.group_losses)
+    assert difference <= best + 1e-9 * problem.scale
+    assert solution.history["difference"] == pytest.approx(difference, abs=1e-9)
+    at = losses_along(problem, [solution.history["weight"]])[0]
+    assert_allclose(solution.group_losses, at, atol=1e-8 * problem.scale)
 
 
-@pytest.mark.parametrize("search", ["golden", "scan"])
-def test_constrained_no_group_loses_more_than_the_worse_one_did(search):
+def test_constrained_no_group_loses_more_than_the_worse_one_did():
     rng = np.random.default_rng(9)
     differs = 0
     for number in range(40):
         problem = random_problem(rng, KINDS[number % len(KINDS)], 2, 6, int(rng.integers(1, 5)))
         most = problem.group_losses(problem.least_loss_basis).max()
-        free = PelegrinaFPCA(search=search).solve(problem)
-        held = PelegrinaFPCA(constrained=True, search=search).solve(problem)
+        free = PelegrinaFPCA().solve(problem)
+        held = PelegrinaFPCA(constrained=True).solve(problem)
         assert held.solver == "c-fpca"
         assert held.group_losses.max() <= most * (1 + 1e-9)
         differs += free.group_losses.max() > most * (1 + 1e-6)
@@ -353,17 +351,9 @@ def test_golden_section_misses_a_valley():
     problem = problem_of([np.diag([3.0, 2.0, 5.0]), np.diag([3.0, 0.0, 5.0])], 1)
     differences = np.ptp(losses_along(problem, np.linspace(0.01, 1, 100)), axis=1)
     assert differences.min() == 0
-    golden, scan = PelegrinaFPCA().solve(problem), PelegrinaFPCA(search="scan").solve(problem)
+    golden = PelegrinaFPCA().solve(problem)
     assert np.ptp(golden.group_losses) == pytest.approx(2.0)
-    assert np.ptp(scan.group_losses) == pytest.approx(0.0, abs=1e-12)
-    assert scan.history["weight"] < 1 / 3 < golden.history["weight"]
-
-
-def test_disparities_can_be_compared_instead(by_sex):
-    problem = Problem(by_sex, 5)
-    solution = PelegrinaFPCA(measure="disparity", search="scan").solve(problem)
-    assert np.ptp(solution.disparities) <= 1e-4 * problem.scale
-    assert np.ptp(solution.group_losses) > 1e-2
+    assert golden.history["weight"] > 1 / 3
 
 
 @pytest.mark.parametrize("constrained", [False, True])
@@ -371,12 +361,6 @@ def test_three_groups_are_refused(constrained):
     problem = Problem(real_moments("Adult, race"), 2)
     with refused(ValueError, "two groups"):
         PelegrinaFPCA(constrained=constrained).solve(problem)
-
-
-@pytest.mark.parametrize("choice", [{"measure": "gain"}, {"search": "newton"}])
-def test_wrong_choices_are_refused(choice):
-    with refused(ValueError, next(iter(choice))):
-        PelegrinaFPCA(**choice)
 
 
 def test_equal_groups_need_no_weight():

@@ -1,6 +1,7 @@
 """Columns of very different variance, and means far apart: words and bounds still hold."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from fairpca._linalg.graded import GradedLosses, graded_eigh
 from fairpca.datasets import load_adult, load_credit
 
 from problems import problem_of, random_matrices
+from texts import refused
 
 pytestmark = pytest.mark.untraced
 
@@ -242,7 +244,7 @@ def test_bounds_of_commuting_groups_are_not_below_what_pca_loses():
         assert certificate.lower_bound <= certificate.value + 1e-9 * problem.scale
 
 
-@pytest.mark.parametrize("factor", [1e-150, 1e-100, 1e-8, 1e8, 1e100, 1e150])
+@pytest.mark.parametrize("factor", [1e-28, 1e-8, 1e8, 1e25])
 def test_endings_do_not_depend_on_the_unit_of_ill_scaled_rows(factor):
     X = np.random.default_rng(5).standard_normal((60, 5)) * [1e3, 30, 1, 0.1, 0.01]
     groups = np.repeat(np.arange(3), 20)
@@ -288,7 +290,15 @@ def test_equality_of_what_two_groups_keep_is_found_where_pca_loses_next_to_nothi
     assert certificate.spread <= 50 * np.finfo(float).eps * unit
 
 
-@pytest.mark.parametrize("exponent", [-498, -246, 123, 246, 498])
+@pytest.mark.parametrize("exponent", [-498, -110, 110, 498])
+def test_a_unit_too_far_from_one_is_refused(exponent):
+    X, groups = rows_of_three_groups()
+    for fit in (FairPCA(2).fit, partial(pareto_front, n_components=2)):
+        with refused(ValueError, "largest variance", "multiply all columns"):
+            fit(np.ldexp(X, exponent), sensitive_features=groups)
+
+
+@pytest.mark.parametrize("exponent", [-95, -40, 95])
 @pytest.mark.parametrize(
     "choices",
     [
@@ -323,7 +333,7 @@ def test_no_option_depends_on_a_unit_far_from_one(choices, exponent):
     )
 
 
-@pytest.mark.parametrize("exponent", [-498, 246, 498])
+@pytest.mark.parametrize("exponent", [-95, 95])
 @pytest.mark.parametrize(
     "criterion", [MinMax(), Equal(), MinMax("share_lost"), Equal(measure="kept_variance")], ids=str
 )

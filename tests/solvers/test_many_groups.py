@@ -255,7 +255,7 @@ def test_groups_that_agree_or_do_not_vary(d):
             assert np.abs(certificate.measures).max() <= 1e-12 * max(problem.scale, 1)
 
 
-@pytest.mark.parametrize("factor", [1e-120, 1e-16, 1e16, 1e120])
+@pytest.mark.parametrize("factor", [1e-55, 1e-16, 1e16, 1e55])
 def test_the_unit_of_the_columns_does_not_matter(factor):
     for seed in range(3):
         matrices = random_matrices(np.random.default_rng(seed), "general", 4, 6)

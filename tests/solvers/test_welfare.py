@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import ExactSolver
-from fairpca.solvers import SOLVERS, NashWelfare
+from fairpca.solvers import SOLVERS
+from studies.nash_welfare import NashWelfare
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 from texts import refused, warned

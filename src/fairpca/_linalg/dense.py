@@ -35,10 +35,6 @@ _LONG_VECTORS = 2000
 BLOCK_VALUES = 2**22
 """Numbers of rows that are worked on at once: 32 MB."""
 
-_FEW_AT_ONCE = 48
-"""Up to this many columns all eigenvectors are as quick as some; then those of a quarter of the
-eigenvalues take half of the time."""
-
 
 def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
     """Parts of rows, as slices and as dense arrays."""
@@ -75,51 +71,69 @@ class DenseMatrix:
         return failed_pivot(rest, vectors, drops, level)
 
     def leading(self, r: int) -> tuple[Array, Array]:
-        return _all_or_some(self._array, r)
+        if self.d > krylov.FEW_COLUMNS:
+            return some_eigenpairs(self._array.copy(), r)
+        # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
+        return NUMPY.eigh(self._array)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseMatrices:
-    """The groups' matrices as one array, (k, d, d): for few columns."""
+    """The groups' matrices as one array, (k, d, d): for few columns.
+
+    `ScatterMatrices` in `device` is the same for many columns, and on a device.
+    """
 
     stack: Array
     backend = NUMPY
 
     @cached_property
     def traces(self) -> Array:
+        """Trace of each group's matrix; (k,)."""
         traces: Array = np.trace(self.stack, axis1=1, axis2=2)
         return traces
 
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
+        """The r largest eigenvalues of each matrix, proven, and eigenvectors, as NumPy arrays.
+
+        The columns of `near` are where an iteration begins.
+        """
         d = self.stack.shape[1]
-        if d > krylov.FEW_COLUMNS or (d > _FEW_AT_ONCE and 4 * r <= d):
+        if d > krylov.FEW_COLUMNS:
             return [some_eigenpairs(matrix.copy(), r) for matrix in self.stack]
         values, vectors = np.linalg.eigh(self.stack)  # all at once: of small ones calls cost most
         leading = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
         return list(zip(values[:, : -r - 1 : -1], leading, strict=True))
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
-        return _all_or_some(self.dense(weights), r)
+        """The same of a weighted sum, not proven; more than r where that is as quick."""
+        return DenseMatrix(self.dense(weights)).leading(r)
 
     def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
+        """The sum of the r largest eigenvalues of a weighted sum, or a little more, not less."""
         return float(np.linalg.eigvalsh(self.dense(weights))[-r:].sum())
 
     def weighted_sum(self, weights: Array) -> DenseMatrix:
+        """``sum_i weights_i * A_i``; memory that it takes is given back with the object."""
         return DenseMatrix(self.dense(weights), float(np.abs(weights) @ self.traces))
 
     def dense(self, weights: Array) -> Array:
+        """The same as a NumPy array."""
         matrix: Array = weights @ self.stack.reshape(len(weights), -1)
         return matrix.reshape(self.stack.shape[1:])
 
     def images(self, block: Array) -> Array:
+        """The product of each group's matrix with a block of columns."""
         images: Array = self.stack @ block
         return images
 
     def kept(self, basis: Array, weighted: Array) -> Array:
+        """``tr(A_i basis weighted^T)`` for each group; (k,)."""
         kept: Array = np.einsum("kia,ia->k", self.stack @ basis, weighted)
         return kept
 
     def kept_by_each(self, bases: Sequence[Array]) -> Array:
+        """``tr(A_i P_i)`` with the projector on a basis for each group; (k,)."""
         stacked = np.array(bases)
         kept: Array = np.einsum("kia,kia->k", self.stack @ stacked, stacked)
         return kept
@@ -133,14 +147,6 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
     """
     found = krylov.found_pairs(DenseMatrix(matrix), r, start)
     return found.values, found.vectors
-
-
-def _all_or_some(matrix: Array, r: int) -> tuple[Array, Array]:
-    """At least the r largest eigenvalues and their eigenvectors: all where that is as quick."""
-    if len(matrix) > krylov.FEW_COLUMNS:
-        return some_eigenpairs(matrix.copy(), r)
-    # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
-    return NUMPY.eigh(matrix)
 
 
 def some_eigenpairs(matrix: Array, r: int) -> tuple[Array, Array]:

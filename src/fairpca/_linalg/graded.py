@@ -18,8 +18,9 @@ from fairpca._linalg.types import Array
 
 _EPS = float(np.finfo(float).eps)
 
-_STEP = 1e-3
-"""Ratio of eigenvalues from which the smaller ones are computed anew without the larger ones."""
+GRADED = 1e-3
+"""Ratio from which small eigenvalues are computed again without the large ones, and what is lost by
+itself, not from what is kept."""
 
 
 def graded_eigh(matrix: Array) -> tuple[Array, Array]:
@@ -33,7 +34,7 @@ def graded_eigh(matrix: Array) -> tuple[Array, Array]:
     values, vectors = values[order], vectors[:, order]
     begin = 0
     while True:
-        small = np.flatnonzero(np.abs(values[begin:]) < _STEP * abs(values[begin]))
+        small = np.flatnonzero(np.abs(values[begin:]) < GRADED * abs(values[begin]))
         if len(small) == 0:
             break
         begin += int(small[0])

@@ -7,13 +7,11 @@ import numpy as np
 import scipy.sparse
 
 from fairpca._linalg.backends import to_device
+from fairpca._linalg.dense import BLOCK_VALUES
 from fairpca._linalg.types import Array
 
 _BLOCK_VALUES = 2**17
 """Values that are projected together: their copy in double precision stays in the cache."""
-
-_GAPPY_VALUES = 2**22
-"""Numbers of which it is looked up at once which are missing: 32 MB."""
 
 _DETERMINED = 1e-10
 """Share of a direction's squared length that lies in the columns of a row that are there, below
@@ -51,7 +49,7 @@ class Projection:
         Of all scores that fit them equally well, the smallest: a row without any value gets zeros.
         """
         reduced = np.empty((rows.shape[0], len(self.components)), dtype=rows.dtype)
-        step = max(1, _GAPPY_VALUES // rows.shape[1])
+        step = max(1, BLOCK_VALUES // rows.shape[1])
         for begin in range(0, rows.shape[0], step):
             part = slice(begin, begin + step)
             reduced[part] = self._fitted(rows[part])

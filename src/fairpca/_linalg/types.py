@@ -1,6 +1,5 @@
-"""What matrices are to those who use them: a group's, a weighted sum, all of a problem's."""
+"""What a matrix is to those who use it, and what counts as rounding."""
 
-from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +11,9 @@ Array = NDArray[np.float64]
 
 ROUNDING = 1e-14
 """What counts as rounding in a sum of products or of eigenvalues, relative to what is summed."""
+
+ACCURACY = 1e-13
+"""How exact values, measures and curvatures are, relative to the largest trace."""
 
 NEGLIGIBLE = 1e-12
 """Share of a number of the data that is surely rounding: some thousand operations make less."""
@@ -50,46 +52,3 @@ class Matrix(Protocol):
 
     def leading(self, r: int) -> tuple[Array, Tall]:
         """The r largest eigenvalues, or more of them, and their eigenvectors, all at once."""
-
-
-class GroupMatrices(Protocol):
-    """The matrices of all groups: the one object that a Problem asks."""
-
-    @property
-    def backend(self) -> Backend:
-        """What their tall arrays are made with."""
-
-    @property
-    def traces(self) -> Array:
-        """Trace of each group's matrix; (k,)."""
-
-    @property
-    def stack(self) -> Array:
-        """The matrices as one NumPy array, (k, d, d), which may have to be made."""
-
-    def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
-        """The r largest eigenvalues of each matrix, proven, and eigenvectors, as NumPy arrays.
-
-        The columns of `near` are where an iteration begins.
-        """
-
-    def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
-        """The same of a weighted sum, not proven; more than r where that is as quick."""
-
-    def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
-        """The sum of the r largest eigenvalues of a weighted sum, or a little more, not less."""
-
-    def weighted_sum(self, weights: Array) -> Matrix:
-        """``sum_i weights_i * A_i``; memory that it takes is given back with the object."""
-
-    def dense(self, weights: Array) -> Array:
-        """The same as a NumPy array."""
-
-    def images(self, block: Tall) -> Iterable[Tall]:
-        """The product of each group's matrix with a block of columns."""
-
-    def kept(self, basis: Array, weighted: Array) -> Array:
-        """``tr(A_i basis weighted^T)`` for each group; (k,)."""
-
-    def kept_by_each(self, bases: Sequence[Array]) -> Array:
-        """``tr(A_i P_i)`` with the projector on a basis for each group; (k,)."""

@@ -25,12 +25,12 @@ from fairpca._linalg.device import (
     scatter_matrices,
 )
 from fairpca._linalg.threads import in_threads
-from fairpca._linalg.types import Array, GroupMatrices
+from fairpca._linalg.types import Array
 from fairpca.data import padded
 from fairpca.folds import are_large
 from fairpca.groups import Fold, groups_of_parts, overlapping
 from fairpca.moments import GroupMoments
-from fairpca.problem import NO_VARIANCE, Problem, filled, group_matrices
+from fairpca.problem import NO_VARIANCE, GroupMatrices, Problem, filled, group_matrices
 
 _ACCURACY = 1e-8
 """Part of the variance by which sums of eigenvalues may be off, with many columns. Held-out

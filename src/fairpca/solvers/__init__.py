@@ -11,7 +11,7 @@ from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.front_sweep import end_of_front, sweep
 from fairpca.solvers.pareto import ParetoDescent
 from fairpca.solvers.pelegrina import PelegrinaFPCA
-from fairpca.solvers.relaxation import MultiplicativeWeights, NashWelfare, SDPRelaxation
+from fairpca.solvers.relaxation import MultiplicativeWeights, SDPRelaxation
 
 
 class Solver(Protocol):
@@ -52,7 +52,6 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "mw-iterative": partial(MultiplicativeWeights, rounding="iterative"),
     "epsilon-constraint": EpsilonConstraint,
     "lagrangian": Lagrangian,
-    "nash": NashWelfare,
     "u-fpca": PelegrinaFPCA,
     "c-fpca": partial(PelegrinaFPCA, constrained=True),
 }
@@ -64,7 +63,6 @@ __all__ = [
     "ExactSolver",
     "Lagrangian",
     "MultiplicativeWeights",
-    "NashWelfare",
     "ParetoDescent",
     "PelegrinaFPCA",
     "Progress",

@@ -11,28 +11,19 @@ bound, and the relaxed projector shows which eigenvectors are tied. docs/exact_s
 2 to 8, derives all of it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.measures import SUM_ROUNDING
-from fairpca.problem import EXPENSIVE
+from fairpca.measures import EPS
 from fairpca.solvers._space import Effort, Forms, Spectrum, Weighted, WholeSpace
-
-_EMPTY = 1e-30
-"""Occupations up to this are none: their share of a derivative is far below rounding."""
 
 _SATURATED = 40.0
 """Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17;
 and the level lies at most as far outside of them."""
-
-ROOT_STEPS = 100
-"""The most steps of a root-find: a dozen is usual, and halving alone takes 50."""
 
 ARMIJO = 1e-4
 """Share of the promised change of a value that a step has to bring: the usual choice."""
@@ -46,26 +37,18 @@ VALUE_ROUNDING = 1e-15
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
-_EXPENSIVE_FIRST_MU, _EXPENSIVE_MU_FACTOR = 0.008, 0.05
-"""The same where evaluations are expensive: a larger mu occupies more eigenvectors, each of which
-costs, and smaller steps take a fifth more of these."""
-
 _SMALL_STEP = 0.8
 """Factor of mu from which no smaller steps are tried."""
 
-_NEAR = 3
-"""Evaluations at one mu from which on solutions are extrapolated, without which it takes half as
-many more in many dimensions; always to look ahead takes a tenth more in few."""
-
-_NEWTON_STEPS, _POLISHING_STEPS = 12, 5
+_NEWTON_STEPS = 12
 """The most steps at one mu, and of polishing, which converges quadratically or not."""
 
 _NEGLIGIBLE_GAIN = 1e-3
 """Rise of the smoothed value, relative to mu, that is not worth a step: smoothing itself changes
 the value by about mu."""
 
-_SLOPE_TOLERANCE, _GOOD_SLOPE = 2e-15, 2e-13
-"""Slopes, relative to the largest trace, that count as zero, and that are good enough."""
+_GOOD_SLOPE = 2e-13
+"""Norm of a slope, relative to the largest trace, that is rounding."""
 
 _FAR = 1e9
 """A gain that no step has, relative to the largest trace."""
@@ -75,20 +58,6 @@ _TO_BOUNDARY = 0.99
 
 _IN_PART = 1e-3
 """Occupations at least this far from 0 and 1 are those of tied eigenvectors."""
-
-_RESUMED_MU = 1e-5
-"""Where mu begins when the search space has grown, and the solution hardly moves."""
-
-_SMOOTH = 1e-6
-"""A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
-
-
-_COARSE_GAP = 1e-4
-"""A gap that somebody asked for: no problem ends at one as large by itself."""
-
-_SLACK = 0.1
-"""Share of the gap that is small enough that the dual may leave: in many dimensions a sixth of the
-evaluations are those after that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +88,7 @@ class SmoothedSum:
         """First and second derivatives of sigma by the weights, (k,) and (k, k): section 5."""
         xp, host = forms.backend.xp, forms.backend.host
         # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
-        n = int(np.count_nonzero(self.p > _EMPTY))
+        n = int(np.count_nonzero(self.p > EPS**2))
         rows = self.spectrum.rows(n)
         values, p, q = forms.backend.put(np.array([self.spectrum.values, self.p, self.q]))
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
@@ -145,11 +114,11 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
     values = spectrum.values - (spectrum.values[r - 1] + spectrum.values[r]) / 2
     low, high = float(values[-1]) - _SATURATED * mu, float(values[0]) + _SATURATED * mu
     level = 0.0
-    for _ in range(ROOT_STEPS):
+    while True:  # the bracket shrinks with each step
         x = (values - level) / mu
         p, q = expit(x), expit(-x)
         excess = float(p[r:].sum() - q[:r].sum())
-        if abs(excess) <= ROUNDING * r:
+        if not abs(excess) > ROUNDING * r:  # also if it is no number
             break
         if excess > 0:
             low = level
@@ -173,19 +142,8 @@ class DualResult(Weighted):
     vectors: Array
     occupation: Array
     above_limit: bool
-    smooth_at: float | None
-    """The mu, relative to `mu_unit`, from which nothing depended on it; or None."""
-    is_rough: bool
-    """Whether it could have been polished, and was not."""
-    is_polished: bool
-    """Whether it has no slope, and lies inside of a simplex."""
     n_eigen: int
     is_tied: bool
-
-
-def _is_mixed(occupation: Array) -> bool:
-    """Whether an eigenvector is occupied in part."""
-    return bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any())
 
 
 def mu_unit(forms: Forms) -> float:
@@ -198,78 +156,46 @@ def maximise_dual(
     domain: Domain,
     limit: float = np.inf,
     *,
-    first_mu: float | None = None,
-    polish: bool = True,
-    at_end: bool = False,
+    first_mu: float = _FIRST_MU,
     effort: Effort | None = None,
-    slack: Callable[[float], float] | None = None,
 ) -> DualResult:
     """Maximise over the domain; stop as soon as the value is above the limit.
 
-    A start that is near the solution allows for a small mu to begin with: see `WARM_MU`; if it is
-    thought to be `at_end`, polishing may be all that it takes. Without `polish` the value is as
-    good, and the subspace has fewer digits. In many dimensions, and where a larger gap will do, the
-    search also ends where no more than the `slack` at a value seems to be missing.
+    A start that is near the solution allows for a small mu to begin with: see `WARM_MU`.
     """
-    search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
-    usual, factor = _FIRST_MU, _MU_FACTOR
-    if forms.d > EXPENSIVE:
-        factor = _EXPENSIVE_MU_FACTOR
-        usual = _EXPENSIVE_FIRST_MU if domain.bounded else _FIRST_MU
-    first_mu = usual if first_mu is None else first_mu
-    smooth_at = None
-    if not (at_end and search.polish_inside(domain.start)):
-        smooth_at = search.follow(first_mu, factor, limit, polish=polish)
+    search = _DualAscent(forms, domain, Effort() if effort is None else effort)
+    search.follow(first_mu, limit)
+    occupation = search.smoothed.p
     return DualResult(
         search.best_weights,
         search.best,
         forms.backend.host(search.smoothed.spectrum.vectors),
-        search.smoothed.p,
+        occupation,
         search.best > limit,
-        smooth_at,
-        smooth_at is not None and not polish,
-        search.is_polished,
         search.n_eigen,
-        _is_mixed(search.smoothed.p),
+        bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any()),
     )
 
 
 class _DualAscent:
     """Newton's method at one mu after the other, remembering the best exact dual value."""
 
-    def __init__(
-        self,
-        forms: Forms,
-        domain: Domain,
-        effort: Effort,
-        slack: Callable[[float], float] | None = None,
-    ) -> None:
+    def __init__(self, forms: Forms, domain: Domain, effort: Effort) -> None:
         self.forms, self.domain, self.effort = forms, domain, effort
-        is_coarse = forms.d > EXPENSIVE or effort.gap >= _COARSE_GAP
-        self.slack = slack if is_coarse else None
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
-        self.n_eigen, self.is_polished = 0, False
+        self.n_eigen = 0
         self._unbalanced = np.linalg.pinv(domain.balance) @ domain.balance
         self._spectrum: Spectrum | None = None
 
-    def follow(self, mu: float, factor: float, limit: float, *, polish: bool) -> float | None:
-        """Let mu fall by a factor at a time; returns the one from which nothing depends on it.
-
-        All mu here are relative to `mu_unit`; see section 7. Returns None where mu mattered to the
-        end.
-        """
-        unit, z = mu_unit(self.forms), self.domain.start
+    def follow(self, mu: float, limit: float) -> None:
+        """Let mu fall by a factor at a time; all mu here are relative to `mu_unit`: section 7."""
+        unit, z, factor = mu_unit(self.forms), self.domain.start, _MU_FACTOR
         known: list[tuple[Array, float]] = []
-        far = False
         while True:
-            before = self.n_eigen
-            # Where every mu takes a step or two anyway, nothing is gained by looking ahead.
-            start = self._extrapolate(known, mu, unit) if far else None
-            z, converged = self.newton(z if start is None else start, mu * unit, limit)
+            z, converged = self.newton(self._extrapolate(known, z, mu, unit), mu * unit, limit)
             if self.best > limit or self.effort.is_over():
-                return None
-            far = far or self.n_eigen > before + _NEAR
+                return
             if converged:
                 known = [*known[-1:], (z, mu)]
             elif known and factor < _SMALL_STEP:
@@ -278,48 +204,22 @@ class _DualAscent:
                 z, mu = known[-1][0], max(known[-1][1] * factor, _LAST_MU)
                 continue
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
-            if self.smoothed.is_saturated and converged and not self.domain.bounded:
-                if not polish or self.polish(z, mu * unit) or mu <= _LAST_MU:
-                    return mu
-            elif mu <= _LAST_MU or (converged and self._suffices(mu * unit)):
-                if polish and self.forms.d > EXPENSIVE and self.domain.simplex:
-                    self.polish_inside(z)
-                return None
+            is_smooth = self.smoothed.is_saturated and converged and not self.domain.bounded
+            if mu <= _LAST_MU or (is_smooth and self.polish(z, mu * unit)):
+                return
             mu = max(mu * factor, _LAST_MU)
 
-    def polish_inside(self, z: Array) -> bool:
-        """Polish on a simplex as if it had no barrier; returns whether the slope is gone then.
-
-        Without one there is no maximum where weights can grow without bound, as elsewhere.
-        """
-        polished, smoothed, left = self._polished(z, _LAST_MU * mu_unit(self.forms))
-        self.is_polished = left <= _GOOD_SLOPE * self.forms.scale
-        if self.is_polished:
-            self._take(polished, smoothed)
-        return self.is_polished
-
-    def _suffices(self, mu: float) -> bool:
-        """Whether what smoothing and barrier take from the value is less than has to be known.
-
-        Without a barrier, and unless eigenvalues are tied, the solution itself is not far.
-        """
-        if self.slack is None or not (self.domain.bounded or _is_mixed(self.smoothed.p)):
-            return False
-        taken = self.smoothed.sigma - float(self.smoothed.spectrum.values[: self.forms.r].sum())
-        barrier = mu * len(self.domain.start) if self.domain.bounded else 0.0
-        return taken + barrier <= self.slack(self.best)
-
     def _extrapolate(
-        self, known: list[tuple[Array, float]], mu: float, unit: float
-    ) -> Array | None:
-        """Where two solutions lead: near zero solutions depend on mu linearly."""
+        self, known: list[tuple[Array, float]], z: Array, mu: float, unit: float
+    ) -> Array:
+        """Where two solutions lead, if that is better: near zero they depend on mu linearly."""
         if len(known) < 2:
-            return None
+            return z
         (z0, mu0), (z1, mu1) = known
         step = (z1 - z0) * ((mu - mu1) / (mu1 - mu0))
-        z = z1 + self._longest(z1, step) * step
+        there = z1 + self._longest(z1, step) * step
         before = self._value(z1, mu * unit)[0]
-        return z if self._value(z, mu * unit)[0] > before else z1
+        return there if self._value(there, mu * unit)[0] > before else z1
 
     def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether it converged."""
@@ -353,43 +253,30 @@ class _DualAscent:
         return z, converged
 
     def polish(self, z: Array, mu: float) -> bool:
-        """Polish where nothing depends on mu; returns whether rounding allows no better."""
-        z, smoothed, left = self._polished(z, mu)
-        self._take(z, smoothed)
-        return left <= _GOOD_SLOPE * self.forms.scale
-
-    def _polished(self, z: Array, mu: float) -> tuple[Array, SmoothedSum, float]:
         """Newton's method for a slope of zero, which still falls when the value no longer rises.
 
-        For a z at which no eigenvalues are tied; a barrier is left out, but no step goes beyond it
-        (section 8). Returns where it ended, and the norm of the slope that is left.
+        For a domain without bounds and a z at which nothing depends on mu (section 8). The last
+        weights count, to which the vectors belong, though another value may be larger by rounding.
+        Returns whether the slope is gone.
         """
         smoothed = self._value(z, mu)[1]
-        gradient, hessian, left = self._slope(z, smoothed)
-        for _ in range(_POLISHING_STEPS):
-            if left <= _SLOPE_TOLERANCE * self.forms.scale or self._is_lost(gradient, hessian):
+        gradient, hessian = self._derivatives(z, 0.0, smoothed)
+        left = float(np.linalg.norm(gradient))
+        for _ in range(_NEWTON_STEPS):
+            if self._is_lost(gradient, hessian) or self.effort.is_over():
                 break
             trial = z + self._newton_step(gradient, hessian)
-            if (self.domain.bounded and trial.min() <= 0.0) or self.effort.is_over():
-                break
             there = self._value(trial, mu)[1]
-            gradient, hessian, smaller = self._slope(trial, there)
+            gradient, hessian = self._derivatives(trial, 0.0, there)
+            smaller = float(np.linalg.norm(gradient))
             if not (smaller < left and there.is_saturated):  # a larger one: rounding, or a tie
                 break
             z, smoothed, left = trial, there, smaller
-        return z, smoothed, left
-
-    def _take(self, z: Array, smoothed: SmoothedSum) -> None:
-        """End at z, to which the vectors belong, though another value may be larger by rounding."""
         self.smoothed, self.best_weights = smoothed, self.domain.weights(z)
         kept = float(smoothed.spectrum.values[: self.forms.r].sum())
         linear = float(self.best_weights @ self.forms.constants - self.domain.least_cost(z))
         self.best = linear - kept
-
-    def _slope(self, z: Array, smoothed: SmoothedSum) -> tuple[Array, Array, float]:
-        """Derivatives without the barrier, and the norm of the slope that the balance leaves."""
-        gradient, hessian = self._derivatives(z, 0.0, smoothed)
-        return gradient, hessian, float(np.linalg.norm(gradient - self._unbalanced @ gradient))
+        return left <= _GOOD_SLOPE * self.forms.scale
 
     def _value(self, z: Array, mu: float) -> tuple[float, SmoothedSum]:
         weights = self.domain.weights(z)
@@ -401,8 +288,7 @@ class _DualAscent:
         smoothed = smoothed_sum(spectrum, self.forms.r, mu)
         linear = float(weights @ self.forms.constants - self.domain.least_cost(z))
         # Less what rounding makes of large weights, or noise would pass for progress.
-        noise = SUM_ROUNDING * self.forms.scale * float(np.abs(weights).sum())
-        exact = linear - float(spectrum.values[: self.forms.r].sum()) - noise
+        exact = linear - float(spectrum.values[: self.forms.r].sum()) - self.forms.noise(weights)
         if exact > self.best:
             self.best, self.best_weights = exact, weights
         smooth = float(weights @ self.forms.constants) - self.domain.whole_cost(z) - smoothed.sigma
@@ -471,38 +357,18 @@ def solve_dual(
 
     If `suspected`, a value above the limit is not brought down by letting the search space grow.
     """
-    first_mu = WARM_MU if near is not None and first_mu is None else first_mu
     last: DualResult | None = None
-
-    def slack(value: float) -> float:
-        return _SLACK * (goal.enough(value, space.effort.gap) - value)
 
     def solve_in(forms: Forms) -> DualResult:
         nonlocal last
-        # Of several rounds the first is rarely the last: it need not be exact.
-        how: dict[str, Any] = {
-            "polish": space.is_whole or last is not None,
-            "effort": space.effort,
-            "slack": slack,
-        }
-        spent = 0
-        if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
-            # The solution in the space before is near.
-            domain = goal.domain(last.weights, unit=mu_unit(forms))
-            last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, **how)
-            if last.smooth_at is not None:
-                return last
-            spent = last.n_eigen
-        elif last is not None and goal.resumes and not last.is_tied:
-            near_mu = 0.0 if last.is_polished else _RESUMED_MU
-            domain = goal.domain(last.weights, near_mu, mu_unit(forms))
-            how["at_end"] = last.is_polished
-            last = maximise_dual(forms, domain, limit, first_mu=_RESUMED_MU, **how)
-            return last
-        # Where eigenvalues are tied, solutions jump from one space to the next.
-        domain = goal.domain(near, unit=mu_unit(forms))
-        last = maximise_dual(forms, domain, limit, first_mu=first_mu, **how)
-        return replace(last, n_eigen=last.n_eigen + spent)
+        # Where eigenvalues are tied, solutions jump from one search space to the next, and weights
+        # without bound may have grown too far in the last.
+        jumps = last is None or last.is_tied or goal.minimises_loss
+        start = near if last is None or jumps else last.weights
+        usual = _FIRST_MU if start is None else WARM_MU
+        mu = usual if first_mu is None else first_mu
+        domain = goal.domain(start, unit=mu_unit(forms))
+        last = maximise_dual(forms, domain, limit, first_mu=mu, effort=space.effort)
+        return last
 
-    found = space.solve(solve_in, (lambda dual: dual.above_limit) if suspected else None)
-    return space.solve(solve_in) if found.is_rough and not space.effort.is_over() else found
+    return space.solve(solve_in, (lambda dual: dual.above_limit) if suspected else None)

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.threads import threads_for
-from fairpca._linalg.types import NEGLIGIBLE, Array
+from fairpca._linalg.types import ACCURACY, NEGLIGIBLE, Array
 from fairpca.criteria import OPTIMAL_GAP, Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
@@ -28,10 +28,6 @@ _MAX_STEPS = 150
 
 _FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
 """Where the penalty rho begins, how it grows, and where it ends; times 1 / the largest trace."""
-
-_RESIDUAL, _SLOPE = 1e-13, 1e-12
-"""Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
-trace: what rounding allows. With a slope of 1e-13 searches take half as many steps more."""
 
 _CREEPING = 40
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
@@ -44,10 +40,9 @@ _FALLS_WELL, _HARDLY_FALLS = 0.25, 0.9
 """Share of the residual that a move of the weights may leave without a larger rho; and the share
 from which, at the largest rho, it is of no use to go on."""
 
-_STALLED, _CLOSING_STEPS = 1e-3, 1000
+_STALLED = 1e-3
 """What is missed, relative to the largest trace, at the end of a search that has stalled, not gone
-elsewhere; and the most steps that close it, which are cheap, and few unless slopes are dependent.
-"""
+elsewhere."""
 
 _DAMPING, _DAMPED = 1e-3, 10.0
 """Where the damping of these steps begins, relative to what is missed, and by what it changes."""
@@ -55,29 +50,11 @@ _DAMPING, _DAMPED = 1e-3, 10.0
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
 
-_CURVED = 1e-6
-"""How large the least curvature is beside the largest where an end is isolated. To see that saves
-four fifths of the eigenproblems where equality is impossible with many columns."""
-
-_ZERO_CURVATURE = 1e-13
-"""Curvature, relative to the largest, that is only rounding, and is replaced by this."""
-
-_FIRST_SHIFT, _SHIFT_FACTOR, _LAST_SHIFT = 1e-3, 4.0, 10.0
+_FIRST_SHIFT, _SHIFT_FACTOR = 1e-3, 4.0
 """Shifts of the curvature that are tried, relative to the largest one."""
-
-_PATIENCE, _LITTLE_PATIENCE = 4, 2
-"""Where starts are expensive, how many in a row bring nothing before the search gives up; and the
-same in large problems, and once the search space is wide, to see whether that brings anything."""
-
-_LITTLE_LEFT = 10.0
-"""How many times the gap that is small enough is not worth more than one start that brings nothing,
-nor a wider search space."""
 
 _NEAR = 1e-2
 """A gap, relative to the value, beyond which every start counts."""
-
-_GAIN = 1e-9
-"""Improvement, relative to tr(A), that a start has to bring to bring something."""
 
 _FIRMNESS = (1.0, 100.0)
 """How firm the searches are, in pairs: soft ones end in few places, and those are good ones."""
@@ -85,9 +62,6 @@ _FIRMNESS = (1.0, 100.0)
 _IN_TURN = 2 * len(_FIRMNESS)
 """How many random starts in a row lie near the relaxed solution, and how many anywhere: as many as
 there are kinds of searches."""
-
-_NEW = 1e-8
-"""Size, relative to the largest, of a direction that the groups' own subspaces have."""
 
 _NOISE = (0.3, 0.1)
 """Sizes, in turn, of the noise that is added to the relaxed projector; its eigenvalues are at
@@ -122,7 +96,7 @@ def refine(
     steps = inner_steps = 0
     while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
         now = search.residual
-        small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
+        small = max(NEGLIGIBLE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
             steps, inner_steps = steps + 1, inner_steps + 1
             creeps = search.n_halved >= _CREEPING and residual == np.inf
@@ -131,7 +105,7 @@ def refine(
                 search.move_weights(search.state)
             continue
         # The inner problem is solved, or can be solved no better: move the weights.
-        if now <= _RESIDUAL * forms.scale:
+        if now <= ACCURACY * forms.scale:
             break
         if search.rho >= last_rho and now > _HARDLY_FALLS * residual:
             break
@@ -142,13 +116,6 @@ def refine(
         search.move_weights(search.moved)
     search.close()
     return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
-
-
-def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> bool:
-    """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
-    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRMNESS[-1])
-    search.diagonalise()
-    return search.shifted(search.jacobian.T @ search.factor, -_CURVED)[2]
 
 
 class _SubspaceDescent:
@@ -256,11 +223,11 @@ class _SubspaceDescent:
         scale, damping = self.forms.scale, _DAMPING
         missed = self.criterion.missed(self.measures)
         left = float(np.linalg.norm(missed))
-        if not _RESIDUAL * scale < left <= _STALLED * scale:
+        if not ACCURACY * scale < left <= _STALLED * scale:
             return
         self.diagonalise()
         shape = (self.rest.shape[1], self.basis.shape[1])
-        for _ in range(_CLOSING_STEPS):
+        for _ in range(_MAX_STEPS):
             slopes = self.jacobian / np.sqrt(self.metric) * (missed != 0.0)[:, None]
             if (missed != 0.0).all():
                 slopes -= slopes.mean(axis=0)
@@ -279,34 +246,30 @@ class _SubspaceDescent:
             damping /= _DAMPED
             missed, left = now, float(np.linalg.norm(now))
             self.basis, self.images, self.measures = basis, images, measures
-            if left <= _RESIDUAL * scale:
+            if left <= ACCURACY * scale:
                 break
             self.diagonalise()
 
-    def shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
-        """``D``, ``I + B^T D^-1 B``, and whether ``D + B B^T`` is positive; D has a shift.
+    def _direction(self) -> Array:
+        """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive.
 
         The matrix has as many negative eigenvalues as the diagonal D has, minus those of
         ``I + B^T D^-1 B``, so that it is not factorised.
         """
+        outer = self.jacobian.T @ self.factor
+        if outer.shape[1] > len(outer):  # of many groups: as many columns give the same B B^T
+            outer = np.asarray(np.linalg.qr(outer.T, mode="r")).T
         # With all eigenvalues tied there is no curvature, only rounding.
         rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
         largest = self.metric * max(float(np.abs(self.curvature / self.metric).max()), rounding)
-        zero = _ZERO_CURVATURE * largest
-        diagonal = self.curvature + shift * largest
-        diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
-        inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
-        negative = int((np.linalg.eigvalsh(inner) < 0).sum())
-        return diagonal, inner, negative == int((diagonal < 0).sum())
-
-    def _direction(self) -> Array:
-        """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive."""
-        outer, shift = self.jacobian.T @ self.factor, 0.0
-        if outer.shape[1] > len(outer):  # of many groups: as many columns give the same B B^T
-            outer = np.asarray(np.linalg.qr(outer.T, mode="r")).T
+        zero, shift = ACCURACY * largest, 0.0
         while True:
-            diagonal, inner, positive = self.shifted(outer, shift)
-            if positive or shift > _LAST_SHIFT:
+            diagonal = self.curvature + shift * largest
+            diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
+            inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
+            negative = int((np.linalg.eigvalsh(inner) < 0).sum())
+            # With a shift of 1 all of D is positive.
+            if negative == int((diagonal < 0).sum()) or shift > 1.0:
                 break
             shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)
         newton = -self.gradient / diagonal
@@ -352,7 +315,7 @@ class MultiStart:
     def _own_span(self) -> Array:
         """What the groups' own subspaces span."""
         vectors, sizes, _ = np.linalg.svd(np.hstack(self.problem.own_subspaces), False)
-        return np.asarray(vectors[:, sizes > _NEW * sizes[0]])
+        return np.asarray(vectors[:, sizes > NEGLIGIBLE * sizes[0]])
 
     def _among_own(self, start: Array) -> Array:
         """What the groups' own subspaces have of a random one: of many columns few matter."""
@@ -377,12 +340,11 @@ class MultiStart:
         grows.
         """
         starts = self._all_starts(space, dual, most, first, then)
-        patience = _LITTLE_PATIENCE if self.problem.is_large else _PATIENCE
-        best = self._best_of(starts, space, goal, dual, patience)
-        enough = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
+        best = self._best_of(starts, space, goal, dual)
+        enough = goal.enough(dual.value, space.effort.gap)
         while goal.value(best.measures) > enough and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
-            wide = self._best_of(starts, space, goal, dual, _LITTLE_PATIENCE)
+            wide = self._best_of(starts, space, goal, dual)
             best = min(best, wide, key=lambda local: goal.value(local.measures))
         return best
 
@@ -392,12 +354,10 @@ class MultiStart:
         space: WholeSpace,
         goal: Criterion,
         dual: DualResult,
-        patience: int,
     ) -> LocalResult:
         best, lowest, in_vain = None, np.inf, 0
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
-        nearly = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
         near, expensive = goal.enough(dual.value, _NEAR), self.problem.is_expensive
         for number, start in enumerate(starts):
             weights = dual.weights
@@ -406,15 +366,14 @@ class MultiStart:
                 weights = goal.weights_at(space.forms.measures(space.lower(start)), weights)
             local = refine_in(space, goal, start, weights, _FIRMNESS[number // 2 % 2])
             reached = self.record(goal, local)
-            in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
+            same = max(OPTIMAL_GAP * abs(reached), NEGLIGIBLE * goal.scale)
+            in_vain = 0 if reached < lowest - same else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            same = max(OPTIMAL_GAP * abs(reached), NEGLIGIBLE * goal.scale)
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            most = 1 if lowest <= nearly else patience
-            given_up = expensive and lowest < np.inf and in_vain >= most
+            given_up = expensive and lowest < np.inf and in_vain >= _IN_TURN
             seen = (expensive or lowest <= near) and _all_seen(len(ends), number + 1)
             if lowest <= enough or given_up or seen or space.effort.is_over():
                 break

@@ -26,8 +26,9 @@ from fairpca._linalg.krylov import (
     proven_pairs,
 )
 from fairpca._linalg.threads import threads_for
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ACCURACY, ROUNDING, Array
 from fairpca.criteria import CLOSED_GAP
+from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import EXPENSIVE, Problem
 
 WHOLE_LIMIT = EXPENSIVE
@@ -35,12 +36,6 @@ WHOLE_LIMIT = EXPENSIVE
 
 _NEW = 1e-10
 """Distance from the span of others at which a vector is a direction of its own."""
-
-_MISSING = 1e-13
-"""What the eigenvalues in the search space may lack, relative to what is weighed: rounding."""
-
-_MAX_ROUNDS = 30
-"""Rounds after which the last dual solution is taken as it is; a handful is usual."""
 
 _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
@@ -105,6 +100,8 @@ class Forms:
     constants: Array
     weights: Array
     r: int
+    rounding: float
+    """What rounding takes from a bound for each unit of weight."""
     backend: Backend = NUMPY
     size: float | None = None
     """What rounding errors and steps are relative to, if not the largest trace."""
@@ -127,7 +124,10 @@ class Forms:
             stack = backend.xp.stack([part.T for part in parts])
         if (affine.units != 1.0).any():
             stack = stack / backend.put(affine.units)[:, None, None]
-        return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
+        r = problem.n_components
+        # Of many columns a sum of eigenvalues is proven with a margin for each.
+        rounding = (r * ROUNDING if problem.is_large else SUM_ROUNDING) * affine.traces.max()
+        return cls(stack, affine.constants, affine.loss_weights, r, float(rounding), backend)
 
     @cached_property
     def matrices(self) -> Array:
@@ -153,6 +153,10 @@ class Forms:
         """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
         flat = self.backend.put(weights) @ self.stored.reshape(len(weights), -1)
         return flat.reshape(self.stored.shape[1:])
+
+    def noise(self, weights: Array) -> float:
+        """What rounding takes from a bound with these weights."""
+        return self.rounding * float(np.abs(weights).sum())
 
     def spectrum(self, weights: Array) -> Spectrum:
         """All eigenpairs of ``sum_i weights_i * A_i``; those of the last weights are remembered."""
@@ -300,7 +304,7 @@ class SearchSpace(WholeSpace):
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
         self._products = [self._backend.empty(0, 0)] * problem.n_groups  # with the basis
-        measures, weights = problem.measures(problem.least_loss_basis), problem.affine.weights
+        measures, weights = problem.affine.of_losses(problem.least_losses), problem.affine.weights
         far = np.argsort(-np.abs(measures - weights @ measures / weights.sum()), kind="stable")
         first, own = _first_groups(problem), problem.own_subspaces
         self._others = [own[i] for i in sorted(far[first:])]
@@ -328,12 +332,12 @@ class SearchSpace(WholeSpace):
         # One round may only bring the eigenvectors nearer, not the sum of the eigenvalues: after it
         # bases agree with those of the whole space to 1e-7, of which values have twice the digits.
         may_polish = True
-        for left in reversed(range(_MAX_ROUNDS)):
+        while True:  # each round adds at least one direction, or is the last
             with threads_for(self.forms.d):
                 dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
-            polished = self._grow(dual, may_polish=may_polish) if left else None
+            polished = self._grow(dual, may_polish=may_polish)
             if polished is None:
                 break
             may_polish = may_polish and not polished
@@ -402,7 +406,7 @@ class SearchSpace(WholeSpace):
 
     def _enough(self, weights: Array) -> float:
         inside = self.forms.spectrum(weights).values[: self._problem.n_components]
-        return float(inside.sum()) + _MISSING * self._scale * max(1.0, float(np.abs(weights).sum()))
+        return float(inside.sum()) + ACCURACY * self._scale * max(1.0, float(np.abs(weights).sum()))
 
     def _add(self, vectors: Any) -> bool:
         """Let the basis span what of the vectors is new; returns if there is any."""
@@ -454,6 +458,7 @@ class LeftOutSpace(WholeSpace):
             -affine.offsets,
             affine.loss_weights,
             problem.n_features - problem.n_components,
+            SUM_ROUNDING * affine.scale,
             GradedBackend(),
             size=affine.scale,
         )
@@ -486,9 +491,9 @@ def search_space(problem: Problem) -> WholeSpace:
     """Where the search takes place: the whole space, or for many columns one that suffices."""
     if (parts := problem.graded_losses) is not None:
         return LeftOutSpace(problem, parts)
-    first = (_first_groups(problem) + 1) * problem.n_components
-    if problem.n_features > max(WHOLE_LIMIT, 2 * first):
-        space = SearchSpace(problem)
-        if space.has_room:
+    if problem.n_features > WHOLE_LIMIT:
+        first = (_first_groups(problem) + 1) * problem.n_components
+        space = SearchSpace(problem) if problem.n_features > 2 * first else None
+        if space is not None and space.has_room:
             return space
     return WholeSpace(problem)

@@ -13,7 +13,7 @@ share of the total loss, so that the wanted value depends on w: docs/exact_solve
 
 from bisect import insort
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,10 +21,9 @@ from scipy.special import expit
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import ROUNDING, Array
-from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
-from fairpca.solvers._dual import ROOT_STEPS, VALUE_ROUNDING
+from fairpca.solvers._dual import VALUE_ROUNDING
 from fairpca.solvers._space import Forms, Weighted, WholeSpace
 
 _PAYS = 0.1
@@ -58,10 +57,9 @@ class _Point:
 def has_root(problem: Problem) -> bool:
     """Whether this is solved by a root-find: two groups, and a root that is surely bracketed."""
     goal = problem.goal
-    plain = goal.measured.is_disparity and problem.measured_by is None
     # A subclass may minimise something else: what it has not from itself does not count.
     has = bool(vars(type(goal)).get("has_root", False))
-    return problem.n_groups == 2 and has and (plain or isinstance(goal, SoftMinMax))
+    return problem.n_groups == 2 and has and (problem.affine.is_own or goal.heat > 0.0)
 
 
 def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:
@@ -73,7 +71,7 @@ def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResu
     """
     goal, n_eigen, share = problem.goal, 0, float(forms.weights[0] / forms.weights.sum())
     tolerance, size = goal.tolerance, float(forms.weights.sum()) if goal.minimises_loss else 1.0
-    soft = float(goal.temperature or 0.0) if isinstance(goal, SoftMinMax) else 0.0
+    soft = goal.heat
     if not forms.seen:
         known, (values, vectors) = None, problem.total_eigenpairs
         if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:
@@ -105,13 +103,13 @@ def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResu
     tried, last_width, last_error = [low, high], 2.0, np.inf
     scale = max(forms.scale, soft)
     small = ROUNDING * scale
-    for step in range(ROOT_STEPS):
+    for step in count():  # halvings bring the bracket down
         best = min((low, high), key=lambda point: abs(point.slope - target))
         error = abs(best.slope - target)
         crossing, room = _tangents(low, high, target)
         # Values settle before weights do: where no value can be gained, steps go on while they pay.
         is_kink = room <= VALUE_ROUNDING * scale and error > _PAYS * last_error
-        if error <= small or is_kink or high.w - low.w <= 4 * EPS:
+        if not error > small or is_kink or high.w - low.w <= 4 * EPS:
             break
         last_error = error
         other = next(point for point in reversed(tried) if point is not best)

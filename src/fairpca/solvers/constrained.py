@@ -85,7 +85,7 @@ class EpsilonConstraint:
             message=found.message,
             n_iter=found.n_iter,
             n_eigen=found.n_eigen,
-            epsilon=goal.applied_to(bounded).upper_bounds,
+            epsilon=goal.applied_to(bounded, bounded.affine).upper_bounds,
             excess=certificate.violation,
             bound=certificate.lower_bound if met else None,
             gap=certificate.gap if met else None,

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
-from fairpca.certificate import Certificate, certify
+from fairpca.certificate import ROUNDINGS, Certificate, certify
 from fairpca.criteria import (
     CLOSED_GAP,
     OPTIMAL_GAP,
@@ -31,32 +31,25 @@ from fairpca.criteria import (
     LeastLoss,
     MinMax,
 )
-from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers._dual import DualResult, solve_dual
-from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
+from fairpca.solvers._local import LocalResult, MultiStart, refine, refine_in
 from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
-from fairpca.solvers._unit import in_safe_unit, safely_posed
 from fairpca.validation import check_number, check_seed, check_whole_number
-
-MOST_STARTS = 40
-"""The most starts, unless said otherwise: random ones near the end rarely find better."""
 
 _EXPENSIVE_GAP = 1e-5
 """The gap at which a search ends where starts are expensive, unless said otherwise: a thousandth of
 a per cent is far below what rows can tell."""
 
-_SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
-"""Share of the negligible spread by which the least total loss of all may miss the criterion: far
-below 1, so that what is taken without a search is clearly fair; and where no group can gain as much
-as half of it, so that there is nothing to search for but rounding.
-"""
+_SURELY_FAIR = 0.5
+"""Share of the negligible spread by which the least total loss of all may miss the criterion: below
+1, so that what is taken without a search counts as fair when it is judged."""
 
 FEW_STARTS = 5
-"""Starts where one that is nearly the best is known: beside the neighbours on a front, and for the
-least loss at the smallest spread, which leaves little room to search."""
+"""Starts where one that is nearly the best is known: beside the neighbours on a front, for the
+least loss at the smallest spread, and for the least largest measure beside an equal solution."""
 
 _EDGE_ROOM = 1000.0
 """Negligible spreads of room that the first of these starts is found with."""
@@ -64,13 +57,7 @@ _EDGE_ROOM = 1000.0
 _ROOM_GAINS = 2.0
 """How many times what a negligible spread can bring has to be gained for another subspace."""
 
-_COMPARED_STARTS = 10
-"""Starts of the min-max search that an equal solution is compared with."""
-
-_CLEAR_GAIN = 10.0
-"""By how many negligible spreads somebody has to gain for a subspace to be called better."""
-
-_TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
+_TIMES, _TRIED = np.logspace(0, 8, 17), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
 these are worth a proof: with half as many of each, gaps are up to four times as large."""
 
@@ -93,7 +80,7 @@ class ExactSolver:
     n_starts : int, default=40
         The most starts of the local search, for more than two groups. It ends before that when
         most likely no other end is left to be found, and with more than 120 columns after four
-        starts in a row that bring nothing (with more than 300 after two).
+        starts in a row that bring nothing.
     random_state : int or None, default=None
         Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
     gap : float or None, default=None
@@ -123,7 +110,7 @@ class ExactSolver:
     True
     """
 
-    n_starts: int = MOST_STARTS
+    n_starts: int = 40
     random_state: int | None = None
     gap: float | None = None
     time_limit: float | None = None
@@ -148,15 +135,14 @@ class ExactSolver:
         `progress` is called after each local search with the best `bound` and `value` so far, and
         returns whether to stop.
         """
-        effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
-        how: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
-        return in_safe_unit(problem, lambda posed: [solve_near(posed, effort=effort, **how)])[0]
+        effort = self.effort(problem, progress)
+        return solve_near(problem, self.n_starts, self.random_state, effort=effort)
 
-
-def small_enough(problem: Problem, gap: float | None) -> float:
-    """The gap at which a search ends: that which is asked for, or the problem's usual one."""
-    usual = _EXPENSIVE_GAP if problem.is_expensive else CLOSED_GAP
-    return usual if gap is None else max(float(gap), CLOSED_GAP)
+    def effort(self, problem: Problem, progress: Progress | None = None) -> Effort:
+        """When searches end; the time begins now."""
+        usual = _EXPENSIVE_GAP if problem.is_expensive else CLOSED_GAP
+        gap = usual if self.gap is None else max(float(self.gap), CLOSED_GAP)
+        return Effort(gap, self.time_limit, progress, self.n_steps)
 
 
 def best_multipliers(problem: Problem) -> Array:
@@ -164,10 +150,6 @@ def best_multipliers(problem: Problem) -> Array:
 
     The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
     """
-    scaled, loss, measure = safely_posed(problem)
-    if scaled is not problem:
-        factor = measure / loss if problem.goal.minimises_loss else 1.0
-        return best_multipliers(scaled) * factor
     goal = problem.goal
     if without_search(problem) is not None:
         return goal.plain_multipliers()
@@ -200,11 +182,12 @@ def solve_near(
             proof = goal.violation_proof(problem.measures(basis))
             found = _certified(problem, effort, basis, goal.plain_multipliers(), message, proof)
         else:
+            is_root = has_root(problem)
             space = search_space(problem) if shared is None else shared
             space.effort, before = effort, 0 if shared is None else space.n_eigen
             # 2. Two groups: the dual is a function of one weight, and its root has a subspace that
             #    attains the bound, whatever the eigenvalues. No local search is needed.
-            if has_root(problem):
+            if is_root:
                 root = space.solve(partial(find_root, problem, space))
                 multipliers, basis = goal.multipliers(root.weights), space.lift(root.basis)
                 found = _certified(problem, effort, basis, multipliers, "root found")
@@ -244,10 +227,10 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
     goal = problem.goal
     if (direct := goal.direct_basis()) is not None:
         return direct, "one eigenproblem"
-    measures, negligible = problem.measures(basis), problem.negligible_spread
-    at_best = (measures <= problem.affine.floor + _NOBODY_GAINS * negligible).all()
-    slack = (_NOBODY_GAINS if at_best else _SURELY_FAIR) * negligible
-    return (basis, goal.plain_reason) if goal.shortfall(measures) <= slack else None
+    negligible = problem.negligible_spread
+    measures = problem.affine.of_losses(problem.least_losses)
+    is_fair = goal.shortfall(measures) <= _SURELY_FAIR * negligible
+    return (basis, goal.plain_reason) if is_fair else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,8 +281,8 @@ class ExactRun:
         if found.certificate.status != "optimal" or not dual.is_tied:
             return found
         # Tied eigenvalues leave a choice: the least total loss.
-        any_bounds = AtMost(0.0, goal.measure).applied_to(self.problem)
-        cheaper = any_bounds.with_upper_bounds(goal.no_worse(best.measures))
+        upper_bounds = goal.no_worse(best.measures)
+        cheaper = goal.of_kind(AtMost, upper_bounds=upper_bounds)
         dual_of = solve_dual(self.space, cheaper)
         local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
         if not cheaper.value(local.measures) < cheaper.value(best.measures):
@@ -404,9 +387,6 @@ class ExactRun:
             self.space, exactly, allowed, proof.weights, alone=alone, few=self.problem.is_expensive
         )
         known = _edge_weights(self.space, exactly, proof.weights)
-        if not alone and self.problem.is_expensive:
-            below = self.space.lower(nearest.basis)
-            alone = is_isolated(self.space.forms, after, below, nearest.weights)
         if alone:
             # No other subspace comes so near.
             others = chain(known[1:], (dual.weights for dual in ascents))
@@ -506,13 +486,13 @@ class ExactRun:
             return found
         better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
-            goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
+            goal = MinMax(self.problem.goal.measure).applied_to(self.problem, self.problem.affine)
             if self.problem.is_expensive:
                 start = goal.weights_at(certificate.measures, certificate.multipliers)
                 local = refine_in(self.space, goal, found.basis, start)
                 self.search.record(goal, local)
             else:
-                local = self._search_value(goal, _COMPARED_STARTS)[1]
+                local = self._search_value(goal, FEW_STARTS)[1]
             self.space.minmax_measures = better = local.measures
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 
@@ -525,8 +505,8 @@ def _edge_weights(space: WholeSpace, goal: LeastLoss, proof: Array) -> list[Arra
 
     def value(weights: Array) -> float:
         kept = float(space.forms.spectrum(weights).values[: space.forms.r].sum())
-        noise = SUM_ROUNDING * space.forms.scale * float(np.abs(weights).sum())
-        return float(weights @ space.forms.constants) - goal.cost(weights) - kept - noise
+        linear = float(weights @ space.forms.constants) - goal.cost(weights)
+        return linear - kept - space.forms.noise(weights)
 
     ahead = [space.forms.weights + times * proof for times in _TIMES]
     space.n_eigen += len(ahead)
@@ -546,7 +526,8 @@ def _edge_ascents(
 
     Ascents begin with many times the weights of the proof. Unless one subspace is `alone` at the
     edge, other weights matter as well, and the first begins far away. Rounding decides how far they
-    come, and the best one counts. With `few`, where they are expensive, only the first is tried.
+    come, and the best one counts. With `few`, where they are expensive, half of
+    these are tried.
     """
     cold: list[Any] = [(allowed, None, None)]
     warm = [
@@ -558,7 +539,7 @@ def _edge_ascents(
     ]
     ways = [*warm, *cold] if alone else [*cold, *warm]
     highest: DualResult | None = None
-    for goal, near, mu in ways[:1] if few else ways:
+    for goal, near, mu in ways[: len(ways) // 2] if few else ways:
         dual = solve_dual(space, goal, near=near, first_mu=mu)
         if goal is allowed and (highest is None or dual.value > highest.value):
             highest = dual
@@ -572,7 +553,7 @@ def with_minmax(problem: Problem, certificate: Certificate, better: Array | None
     if better is None or not isinstance(problem.goal, Equal):
         return certificate
     gains, level = certificate.measures - better, problem.negligible_spread
-    if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
+    if gains.min() < -level or gains.max() <= ROUNDINGS * level:
         return certificate
     # Rounding is no gain.
     better = np.where(np.abs(gains) <= problem.rounding, certificate.measures, better)
@@ -587,9 +568,12 @@ def certified_solution(
     **about: Any,
 ) -> Solution:
     """The solution that a certified basis is; `about` are the solver's own attributes."""
+    losses = problem.group_losses(basis, retention)
     return Solution(
         basis=basis,
-        **problem.outcome(basis, retention),
+        group_losses=losses,
+        disparities=losses - problem.own_losses,
+        total_loss=float(problem.weights @ losses),
         certificate=certificate,
         retention=retention,
         **about,

@@ -20,12 +20,11 @@ from fairpca.criteria import AtMost, Criterion, Equal, LeastLoss, MinMax, as_cri
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._local import refine_in
-from fairpca.solvers._space import Effort, WholeSpace, search_space
-from fairpca.solvers._unit import in_safe_unit
+from fairpca.solvers._space import WholeSpace, search_space
 from fairpca.solvers.exact import (
     FEW_STARTS,
     ExactSolver,
-    small_enough,
+    certified_solution,
     solve_near,
     with_minmax,
 )
@@ -87,28 +86,16 @@ def sweep(
     """
     check_whole_number("n_points", n_points)
     problem = problem.with_criterion(end_of_front(problem.criterion))
-    how, tell = solver or ExactSolver(), progress or (lambda *what: None)
-    return in_safe_unit(problem, lambda posed: _swept(posed, n_points, how, tell))
-
-
-def _swept(
-    problem: Problem,
-    n_points: int,
-    solver: ExactSolver,
-    tell: Progress,
-) -> list[Solution]:
-    """The same for a problem whose criterion is that of the end."""
+    solver, tell = solver or ExactSolver(), progress or (lambda *what: None)
     tell(_POINTS, 0, n_points)
-    done, most = count(1), solver.n_steps
+    done, most, random_state = count(1), solver.n_steps, solver.random_state
 
     def tell_search(**found: float) -> bool:
         tell(_FAIREST, next(done), most)
         return False
 
-    enough, random_state = small_enough(problem, solver.gap), solver.random_state
     # The time of both begins now.
-    effort = Effort(enough, solver.time_limit)
-    of_ends = Effort(enough, solver.time_limit, tell_search, most)
+    effort, of_ends = solver.effort(problem), solver.effort(problem, tell_search)
     axis = (_Largest if isinstance(problem.criterion, MinMax) else _Spread)(problem)
     widest = axis.level(problem.least_loss_basis)
     solve_end = partial(
@@ -243,9 +230,15 @@ def _at(
     if certificate.status not in ("optimal", "infeasible"):
         ended = solutions[0].certificate.stopped_by or shared.effort.stopped_by
         certificate = replace(certificate, stopped_by=ended)
-    return replace(
-        solutions[0],
-        basis=basis,
-        **problem.outcome(basis),
-        certificate=with_minmax(problem, certificate, shared.minmax_measures),
+    certificate = with_minmax(problem, certificate, shared.minmax_measures)
+    first = solutions[0]
+    return certified_solution(
+        problem,
+        basis,
+        certificate,
+        solver=first.solver,
+        n_iter=first.n_iter,
+        n_eigen=first.n_eigen,
+        message=first.message,
+        history=first.history,
     )

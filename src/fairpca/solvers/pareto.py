@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.dense import direction_of, polar_factor, qr_factor
-from fairpca._linalg.types import ROUNDING, Array
+from fairpca._linalg.types import NEGLIGIBLE, ROUNDING, Array
 from fairpca.criteria import Equal
 from fairpca.objectives import (
     DISPARITIES,
@@ -26,7 +26,7 @@ from fairpca.objectives import (
 )
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
-from fairpca.solvers._unit import in_safe_unit
+from fairpca.solvers._dual import ARMIJO
 from fairpca.solvers.conclude import conclude
 from fairpca.validation import check_choice, check_seed
 
@@ -34,11 +34,8 @@ from fairpca.validation import check_choice, check_seed
 # It knows nothing of PCA: objectives and retraction are given, so it also runs in a flat space,
 # where the paper's theorems can be checked.
 
-ARMIJO = 1e-4
-"""Share of the promised decrease that a shortened step has to reach: the paper's beta."""
-
-_SHORTEST_STEP = 2.0**-60
-"""Share of the first step at which backtracking gives up: far below rounding."""
+_HALVINGS = 60
+"""So often a step is halved before it is given up: its change is below rounding."""
 
 STEPS = ("adaptive", "sqrt", "constant", "backtracking", "equation 16")
 """How steps are chosen; "adaptive" is in `_adaptive`, the others here."""
@@ -102,7 +99,7 @@ def descend(
     stationary point of its own, and scaling rounding errors to length one would make them a
     direction.
     """
-    point, shortest = start, step_size * _SHORTEST_STEP
+    point, shortest = start, step_size * 2.0**-_HALVINGS
     values, gradients = evaluate(point)
     m = len(values)
     record = [values]
@@ -175,17 +172,11 @@ _MEMORY = 5
 _WITHIN_REACH = 6
 """So often a step is halved because of differences alone before these are held at zero."""
 
-_HALVINGS = 45
-"""So often a step is halved before it is given up: its change is below rounding."""
-
-_HELD = 1e-12
-"""Difference of disparities or spreads that counts as zero, relative to tr(A)."""
-
 _DEPENDENT = 1e-9
 """Singular value, relative to the largest, of slopes that depend on each other."""
 
-_SHORTEST, _LONGEST = 1e-10, 10.0
-"""Between these are the steps that the curvature asks for."""
+_LONGEST = 10.0
+"""The longest step that the curvature asks for."""
 
 _RETURNING = 5
 """The most steps back to where held differences are zero; Newton's method takes two or three."""
@@ -320,11 +311,11 @@ class AdaptiveDescent:
     def _held(self, state: _State, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Those that are held, those that are zero, and those that these leave no other choice."""
         sizes = np.abs(state.differences)
-        held = held | (sizes <= _HELD * self.unit)
+        held = held | (sizes <= NEGLIGIBLE * self.unit)
         if held.any() and not held.all():
             left = np.linalg.norm(_along(state.slopes, state.slopes[held]), axis=1)
             bound = left <= _DEPENDENT * np.linalg.norm(state.slopes, axis=1)
-            held = held | (bound & (sizes <= len(held) * _HELD * self.unit))
+            held = held | (bound & (sizes <= len(held) * NEGLIGIBLE * self.unit))
         return held
 
     @staticmethod
@@ -366,7 +357,7 @@ class AdaptiveDescent:
         return None, length, None
 
     def _holds(self, differences: Array, held: NDArray[np.bool_]) -> bool:
-        return bool((np.abs(differences[held]) <= _HELD * self.unit).all())
+        return bool((np.abs(differences[held]) <= NEGLIGIBLE * self.unit).all())
 
     def _returned(self, point: Array, held: NDArray[np.bool_]) -> Array:
         """The point, moved to where held differences are zero, by Newton's method."""
@@ -396,7 +387,7 @@ class AdaptiveDescent:
         curvature = float(moved @ change)
         if curvature <= 0.0:
             return None
-        return min(max(float(moved @ moved) / curvature, _SHORTEST), _LONGEST)
+        return min(float(moved @ moved) / curvature, _LONGEST)
 
 
 def _along(gradients: Array, slopes: Array) -> Array:
@@ -586,26 +577,22 @@ class ParetoDescent:
         """
         problem = problem.with_criterion(Equal(problem.goal.tolerance, problem.goal.measure))
 
-        def search(posed: Problem) -> list[Solution]:
-            runs = [self._descend(posed, basis, progress) for basis in self._starts(posed)]
-            # Among the ends that no other dominates, the one with the smallest spread.
-            kept = np.flatnonzero(non_dominated(np.array([run.values[-1] for run in runs])))
-            best = int(min(kept, key=lambda i: posed.spread(runs[i].point)))
-            solution = conclude(
-                self,
-                posed,
-                runs[best].point,
-                message=runs[best].message,
-                n_iter=len(runs[best].steps),
-                n_eigen=posed.n_groups,
-                objectives=self._vector(posed).names(posed),
-                runs=tuple(runs),
-                best=best,
-            )
-            return [solution]
-
-        found = in_safe_unit(problem, search)[0]
-        self._warn(problem, found.history["runs"][found.history["best"]], found)
+        runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
+        # Among the ends that no other dominates, the one with the smallest spread.
+        kept = np.flatnonzero(non_dominated(np.array([run.values[-1] for run in runs])))
+        best = int(min(kept, key=lambda i: problem.spread(runs[i].point)))
+        found = conclude(
+            self,
+            problem,
+            runs[best].point,
+            message=runs[best].message,
+            n_iter=len(runs[best].steps),
+            n_eigen=problem.n_groups,
+            objectives=self._vector(problem).names(problem),
+            runs=tuple(runs),
+            best=best,
+        )
+        self._warn(problem, runs[best], found)
         return found
 
     def _warn(self, problem: Problem, run: Descent, solution: Solution) -> None:
@@ -640,7 +627,7 @@ class ParetoDescent:
                     + " or solver='exact'."
                 )
             spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
-            if spread > plain + _HELD * problem.scale:
+            if spread > plain + NEGLIGIBLE * problem.scale:
                 said.append(
                     f"The result of Pareto descent is less fair than ordinary PCA: disparities "
                     f"differ by {spread:.4g}, with PCA by {plain:.4g}. Take another start, more "

@@ -4,19 +4,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.constants import golden
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
-from fairpca.validation import check_choice
 
-_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
-"""The golden section."""
+_RATIO = 1.0 / golden
 
-_LAST_WIDTH, _SCAN_POINTS = 1e-6, 201
-"""Width of the interval at which the search ends, and weights of the grid."""
+_LAST_WIDTH = 1e-6
+"""Width of the interval at which the search ends."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +29,13 @@ class PelegrinaFPCA:
     difference of the losses (the paper squares it); it does not limit what that costs.
 
     Golden-section search finds the minimum of a function with one valley. This function need not
-    have one: it jumps where two eigenvalues cross, and several weights can give a local
-    minimum. ``search="scan"`` looks at a grid first.
+    have one: it jumps where two eigenvalues cross, and several weights can give a local minimum.
 
     Parameters
     ----------
     constrained : bool, default=False
         Whether no group may lose more than the worse one does with ordinary PCA (c-FPCA), or not
         (u-FPCA).
-    measure : {"loss", "disparity"}, default="loss"
-        What is to be equal: the reconstruction losses, as published, or what the groups lose
-        beyond their own PCA.
-    search : {"golden", "scan"}, default="golden"
-        Golden-section search as published, or after a grid of 201 weights in its best cell.
 
     See Also
     --------
@@ -60,14 +53,8 @@ class PelegrinaFPCA:
     """
 
     constrained: bool = False
-    measure: str = "loss"
-    search: str = "golden"
 
     has_own_criterion = True
-
-    def __post_init__(self) -> None:
-        check_choice("measure", self.measure, ("loss", "disparity"))
-        check_choice("search", self.search, ("golden", "scan"))
 
     @property
     def name(self) -> str:
@@ -81,10 +68,9 @@ class PelegrinaFPCA:
                 f"{self.name} is a method for two groups, and there are {problem.n_groups}: "
                 "choose another solver, such as 'exact', or merge groups."
             )
-        path = _Path(problem, self)
+        path = _Path(problem, constrained=self.constrained)
         if problem.n_groups == 2:
-            low, high = path.scan() if self.search == "scan" else (0.0, 1.0)
-            path.golden_section(low, high)
+            path.golden_section(0.0, 1.0)
         found: dict[str, Any] = {"weight": path.weight, "difference": path.value}
         message = f"weight {path.weight:.6g}"
         return conclude(self, problem, path.basis, message=message, n_iter=path.n_eigen, **found)
@@ -93,8 +79,8 @@ class PelegrinaFPCA:
 class _Path:
     """Subspaces by weight, and the best one seen; ordinary PCA, at weight 1, is the first."""
 
-    def __init__(self, problem: Problem, options: PelegrinaFPCA) -> None:
-        self.problem, self.options = problem, options
+    def __init__(self, problem: Problem, *, constrained: bool) -> None:
+        self.problem, self.constrained = problem, constrained
         self.n_eigen = 0
         self.value, self.weight, self.basis = np.inf, 1.0, problem.least_loss_basis
         losses = problem.traces - problem.kept(self.basis)
@@ -110,12 +96,6 @@ class _Path:
         matrix = weight * self.total + (1.0 - weight) * self.difference
         self.n_eigen += 1
         return self._keep(weight, leading_eigenpairs(matrix, self.problem.n_components)[1])
-
-    def scan(self) -> tuple[float, float]:
-        """The cell of a grid around its best weight."""
-        grid = np.linspace(0.0, 1.0, _SCAN_POINTS)
-        best = int(np.argmin([self.evaluate(float(weight)) for weight in grid]))
-        return float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
 
     def golden_section(self, low: float, high: float) -> None:
         """Shrink the interval towards the smaller of two inner values; a tie goes to PCA."""
@@ -133,10 +113,9 @@ class _Path:
 
     def _keep(self, weight: float, basis: Array) -> float:
         losses = self.problem.traces - self.problem.kept(basis)
-        if self.options.constrained and losses.max() > self.ceiling:
+        if self.constrained and losses.max() > self.ceiling:
             return np.inf
-        own = self.problem.own_losses if self.options.measure == "disparity" else 0.0
-        value = float(np.ptp(losses - own))
+        value = float(np.ptp(losses))
         if value < self.value:
             self.value, self.weight, self.basis = value, weight, basis
         return value

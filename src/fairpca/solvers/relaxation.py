@@ -20,13 +20,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, linprog
+from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers.conclude import conclude
@@ -41,9 +40,9 @@ _WHOLE = 1e-6
 _NO_RISE = 1e-9
 """Rise of what all groups keep, relative to the largest entry of a matrix, that is rounding."""
 
-_CLARABEL_SIDE, _CLARABEL_COLUMNS = 60, 25
-"""Up to this side of a matrix the interior-point solver is used, and up to this number of columns
-for the relaxation here, where with 40 columns SCS takes an eighth of the time (both have 1e-7)."""
+_CLARABEL_COLUMNS = 25
+"""Up to this number of columns the interior-point solver is used: with 40 SCS takes an eighth of
+the time (both have 1e-7)."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},
@@ -114,7 +113,7 @@ class SDPRelaxation:
         relaxed, message = self._relax(problem)
         disparities = problem.own_gains - np.einsum("kij,ij->k", problem.matrices, relaxed)
         value = float(disparities.max())
-        return _conclude_relaxed(
+        return conclude_relaxed(
             self, problem, relaxed, message=message, n_iter=0, relaxed_value=value
         )
 
@@ -127,7 +126,9 @@ class SDPRelaxation:
         constraints = [projector >> 0, np.eye(d) - projector >> 0, cvxpy.trace(projector) == r]
         for matrix, gain in zip(problem.matrices / unit, problem.own_gains / unit, strict=True):
             constraints.append(gain - cvxpy.sum(cvxpy.multiply(matrix, projector)) <= largest)
-        backend = choose_backend(self.backend, d, _CLARABEL_COLUMNS)
+        backend = self.backend
+        if backend == "auto":
+            backend = "clarabel" if d <= _CLARABEL_COLUMNS else "scs"
         program = cvxpy.Problem(cvxpy.Minimize(largest), constraints)
         run_program(program, backend, **_OPTIONS[backend])
         if projector.value is None:
@@ -208,7 +209,7 @@ class MultiplicativeWeights:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Approach the relaxation, round it and certify the result."""
         game = _Game(problem)
-        message = _iterate(self, game.step, problem.scale, progress)
+        message = iterate(self, game.step, problem.scale, progress)
         about: dict[str, Any] = {
             "message": message,
             "n_iter": len(game.gaps),
@@ -219,7 +220,7 @@ class MultiplicativeWeights:
             "gaps": np.array(game.gaps),
         }
         if self.iterate == "average":
-            return _conclude_relaxed(self, problem, game.average, **about)
+            return conclude_relaxed(self, problem, game.average, **about)
         return conclude(self, problem, game.basis, relaxed=game.average, **about)
 
 
@@ -261,124 +262,7 @@ class _Game:
         return self.gaps[-1]
 
 
-@dataclass(frozen=True)
-class NashWelfare:
-    """Maximise the product of what the groups keep (Nash social welfare).
-
-    A compromise between total and fairness that does not depend on the groups' units: to double
-    what one group keeps is worth halving what another does. Its criterion is its own whatever the
-    problem's is; the certificate answers for the problem's.
-
-    Parameters
-    ----------
-    rounding : {"iterative", "lp"}, default="iterative"
-        How the relaxed solution becomes few dimensions: see `SDPRelaxation`.
-    extra_dimensions : bool, default=True
-        Whether more than r dimensions may be used: see `SDPRelaxation`.
-    tol : float, default=1e-6
-        Duality gap at which to stop, in the logarithm of the product.
-    max_iter : int, default=5000
-        The most steps.
-
-    See Also
-    --------
-    fairpca.solvers.SDPRelaxation : What the roundings do.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> fair = FairPCA(2, solver="nash").fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
-    >>> fair.solution_.history["gap"] <= 1e-6
-    True
-    """
-
-    rounding: str = "iterative"
-    extra_dimensions: bool = True
-    tol: float = 1e-6
-    max_iter: int = 5000
-
-    name = "nash"
-    has_own_criterion = True
-
-    def __post_init__(self) -> None:
-        check_choice("rounding", self.rounding, ROUNDINGS)
-        check_number("tol", self.tol, least=0.0)
-        check_whole_number("max_iter", self.max_iter)
-
-    @property
-    def n_steps(self) -> int:
-        """The most steps, for progress bars."""
-        return self.max_iter
-
-    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """Maximise the welfare over relaxed projectors, round and certify the result."""
-        ascent = _NashAscent(problem, self.tol)
-        message = _iterate(self, ascent.step, 1.0, progress)
-        return _conclude_relaxed(
-            self,
-            problem,
-            ascent.relaxed,
-            offsets=ascent.kept,
-            message=message,
-            n_iter=ascent.n_iter,
-            kept=ascent.kept,
-            welfare=ascent.value,
-            bound=ascent.bound,
-            gap=max(ascent.bound - ascent.value, 0.0),
-        )
-
-
-class _NashAscent:
-    """Frank-Wolfe steps over relaxed projectors, and a bound on the welfare.
-
-    Each step linearises the welfare: the best relaxed projector for its slopes w is ordinary PCA of
-    ``sum_i w_i A_i``, and ``w . (what that keeps - what is kept)`` bounds what is left to gain.
-    """
-
-    def __init__(self, problem: Problem, tol: float) -> None:
-        self.problem, self.tol, self.n_iter = problem, tol, 0
-        d, r, self.bound = problem.n_features, problem.n_components, np.inf
-        self.relaxed, self.kept = np.eye(d) * (r / d), problem.traces * (r / d)
-        # A group without variance keeps nothing whatever is done.
-        self._some = problem.traces > 0
-
-    @property
-    def value(self) -> float:
-        """The welfare: the sum of the logarithms."""
-        return float(np.log(self.kept[self._some]).sum())
-
-    def step(self) -> float:
-        """Take a step; returns the gap."""
-        problem, kept = self.problem, self.kept[self._some]
-        slopes = np.zeros(problem.n_groups)
-        slopes[self._some] = 1.0 / kept
-        basis = leading_eigenpairs(problem.weighted_sum(slopes), problem.n_components)[1]
-        self.n_iter += 1
-        # What is kept can be negative by rounding, and then has no logarithm.
-        step = np.maximum(problem.kept(basis), 0.0) - self.kept
-        gap = max(float(slopes @ step), 0.0)
-        self.bound = self.value + gap
-        if gap > self.tol:
-            length = _line_search(kept, step[self._some])
-            self.relaxed += length * (basis @ basis.T - self.relaxed)
-            self.kept = self.kept + length * step
-        return gap
-
-
-def _line_search(kept: Array, step: Array) -> float:
-    """The length in (0, 1] at which the sum of the logarithms is largest."""
-
-    def slope(length: float) -> float:
-        # At length 1 a group may keep nothing: the slope is then as good as infinite.
-        return float((step / np.maximum(kept + length * step, EPS * kept)).sum())
-
-    return 1.0 if slope(1.0) >= 0.0 else float(brentq(slope, 0.0, 1.0))
-
-
-def _conclude_relaxed(
+def conclude_relaxed(
     solver: Any, problem: Problem, relaxed: Array, *, offsets: Array | None = None, **about: Any
 ) -> Solution:
     """The solution that a relaxed projector is, rounded as the solver's attributes say."""
@@ -388,7 +272,7 @@ def _conclude_relaxed(
     return conclude(solver, problem, basis, retention, relaxed=relaxed, **about)
 
 
-def _iterate(solver: Any, step: Callable[[], float], unit: float, progress: Progress | None) -> str:
+def iterate(solver: Any, step: Callable[[], float], unit: float, progress: Progress | None) -> str:
     """Take steps, each of which returns the gap that is left; returns why they ended."""
     gap = 0.0
     for _ in range(solver.max_iter):
@@ -561,13 +445,6 @@ def import_cvxpy() -> Any:
     except ImportError as error:
         raise ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`.") from error
     return cvxpy
-
-
-def choose_backend(backend: str, side: int, most: int = _CLARABEL_SIDE) -> str:
-    """The solver for programs whose largest matrix has this side; Clarabel's up to `most`."""
-    if backend != "auto":
-        return backend
-    return "clarabel" if side <= most else "scs"
 
 
 def run_program(program: Any, backend: str, **options: Any) -> None:
