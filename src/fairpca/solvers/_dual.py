@@ -19,6 +19,7 @@ from scipy.special import expit, xlogy
 from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
 from fairpca.measures import EPS
+from fairpca.problem import EXPENSIVE
 from fairpca.solvers._space import Effort, Forms, Spectrum, Weighted, WholeSpace
 
 _SATURATED = 40.0
@@ -36,6 +37,10 @@ VALUE_ROUNDING = 1e-15
 
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
+
+_SLACK = 0.1
+"""Share of the gap that is small enough that the dual may leave: in many dimensions a sixth of the
+evaluations are those after that."""
 
 _SMALL_STEP = 0.8
 """Factor of mu from which no smaller steps are tried."""
@@ -165,15 +170,14 @@ def maximise_dual(
     """
     search = _DualAscent(forms, domain, Effort() if effort is None else effort)
     search.follow(first_mu, limit)
-    occupation = search.smoothed.p
     return DualResult(
         search.best_weights,
         search.best,
         forms.backend.host(search.smoothed.spectrum.vectors),
-        occupation,
+        search.smoothed.p,
         search.best > limit,
         search.n_eigen,
-        bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any()),
+        search.is_tied,
     )
 
 
@@ -207,7 +211,27 @@ class _DualAscent:
             is_smooth = self.smoothed.is_saturated and converged and not self.domain.bounded
             if mu <= _LAST_MU or (is_smooth and self.polish(z, mu * unit)):
                 return
+            if converged and self._suffices(mu * unit):
+                return
             mu = max(mu * factor, _LAST_MU)
+
+    def _suffices(self, mu: float) -> bool:
+        """Whether smoothing and barrier take so little from the value that it is not worth a step.
+
+        With few columns steps are cheap. Without a barrier, and unless eigenvalues are tied, the
+        solution itself is not far.
+        """
+        if self.forms.d <= EXPENSIVE or not (self.domain.bounded or self.is_tied):
+            return False
+        taken = self.smoothed.sigma - float(self.smoothed.spectrum.values[: self.forms.r].sum())
+        barrier = mu * len(self.domain.start) if self.domain.bounded else 0.0
+        return taken + barrier <= _SLACK * self.effort.gap * abs(self.best)
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether an eigenvector is occupied in part."""
+        occupation = self.smoothed.p
+        return bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any())
 
     def _extrapolate(
         self, known: list[tuple[Array, float]], z: Array, mu: float, unit: float

@@ -34,7 +34,7 @@ from fairpca.criteria import (
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers._dual import DualResult, solve_dual
-from fairpca.solvers._local import LocalResult, MultiStart, refine, refine_in
+from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
 from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
 from fairpca.validation import check_number, check_seed, check_whole_number
@@ -387,6 +387,9 @@ class ExactRun:
             self.space, exactly, allowed, proof.weights, alone=alone, few=self.problem.is_expensive
         )
         known = _edge_weights(self.space, exactly, proof.weights)
+        if not alone and self.problem.is_expensive:
+            below = self.space.lower(nearest.basis)
+            alone = is_isolated(self.space.forms, after, below, nearest.weights)
         if alone:
             # No other subspace comes so near.
             others = chain(known[1:], (dual.weights for dual in ascents))
@@ -526,8 +529,7 @@ def _edge_ascents(
 
     Ascents begin with many times the weights of the proof. Unless one subspace is `alone` at the
     edge, other weights matter as well, and the first begins far away. Rounding decides how far they
-    come, and the best one counts. With `few`, where they are expensive, half of
-    these are tried.
+    come, and the best one counts. With `few`, where they are expensive, only the first is tried.
     """
     cold: list[Any] = [(allowed, None, None)]
     warm = [
@@ -539,7 +541,7 @@ def _edge_ascents(
     ]
     ways = [*warm, *cold] if alone else [*cold, *warm]
     highest: DualResult | None = None
-    for goal, near, mu in ways[: len(ways) // 2] if few else ways:
+    for goal, near, mu in ways[:1] if few else ways:
         dual = solve_dual(space, goal, near=near, first_mu=mu)
         if goal is allowed and (highest is None or dual.value > highest.value):
             highest = dual
