@@ -24,9 +24,13 @@ class WeightedRows(CentredRows):
         super().__init__(rows, center)
         self._weights = weights
 
-    def weighted(self, scores: Any) -> Any:
-        """Coordinates by which rows count in a mean."""
-        return scores * self._weights[:, None]
+    def image(self, basis: Any) -> Any:
+        """Weighted sum of ``x x^T basis``."""
+        scores = self.scores(basis) * self._weights[:, None]
+        image = self._rows.T @ scores
+        if self._is_sparse:
+            image -= np.outer(self._center, scores.sum(axis=0))
+        return image
 
 
 _FEWEST_STEPS = 100

@@ -438,6 +438,10 @@ def warn_of_certificate(certificate: Certificate) -> None:
         warn_user(str(certificate))
 
 
+_LONGEST = 10**6
+"""Numbers from which on a power of ten is easier to read than zeros."""
+
+
 def rounded(number: float, digits: int, *, up: bool) -> str:
     """The number to this number of significant digits, not below it (up) or not above it."""
     if float(text := f"{number:.{digits}g}") == number:  # such as 0.1, which is a little more
@@ -445,4 +449,5 @@ def rounded(number: float, digits: int, *, up: bool) -> str:
     context = decimal.Context(
         prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     )
-    return f"{context.create_decimal_from_float(number).normalize(context):g}"
+    found = context.create_decimal_from_float(number).normalize(context)
+    return f"{found:f}" if 1 <= abs(found) < _LONGEST else f"{found:g}"

@@ -14,13 +14,13 @@ from fairpca import ExactSolver, GroupMoments, ParetoDescent, Problem, Solution
 from fairpca.solvers import SDPRelaxation
 from fairpca.solvers.conclude import conclude
 from studies.reproduction.methods import (
-    BY_NAME,
     EXACT,
     PARETO,
     PCA,
     PRINTED,
     PRINTED_SINGLE,
     WEIGHTS_EARLY,
+    by_name,
     methods,
     printed,
 )
@@ -109,7 +109,7 @@ def _time_to(problem: Problem, method: str, target: float) -> tuple[float, int]:
     """A solver with a number of steps gets as many as it needs, doubled each time."""
     # What all methods need, the groups' own subspaces, does not count.
     _ = problem.own_gains, problem.total_eigenpairs
-    solver: Any = BY_NAME[method]() if method in BY_NAME else None
+    solver: Any = by_name()[method]() if method in by_name() else None
     if method == PRINTED:
         solver = printed(1)
     budgets: list[int | None] = [None]

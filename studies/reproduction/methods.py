@@ -17,9 +17,6 @@ PRINTED, PRINTED_SINGLE = "printed", "printed, single"
 WEIGHTS, WEIGHTS_EARLY = "mw-iterative", "mw-iterative, stopped early"
 LEAST_KEPT = "max-min-variance"
 
-BY_NAME: dict[str, Callable[..., Any]] = {**SOLVERS, "nash": NashWelfare}
-"""What makes a solver: those of the library, and one that is only compared with."""
-
 MAIN = (PCA, PRINTED, PRINTED_SINGLE, PARETO, SDP, EXACT)
 """What the paper's figures show, and what we add."""
 
@@ -31,6 +28,11 @@ STEPS = 10_000
 
 EARLY = 10
 """Steps after which multiplicative weights are stopped early."""
+
+
+def by_name() -> dict[str, Callable[..., Any]]:
+    """What makes a solver: those of the library, and one that is only compared with."""
+    return {**SOLVERS, "nash": NashWelfare}
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def methods() -> dict[str, Callable[[Problem], Solution | Array]]:
         PARETO_SINGLE: lambda problem: ParetoDescent(objectives="single").solve(problem),
         LEAST_KEPT: lambda problem: ExactSolver().solve(_least_kept(problem)),
     }
-    for name, make in BY_NAME.items():
+    for name, make in by_name().items():
         found[name] = lambda problem, make=make: make().solve(problem)  # type: ignore[misc]
     return found
 

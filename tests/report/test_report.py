@@ -565,7 +565,9 @@ def test_the_comparison_shows_no_name_that_few_rows_have():
 
 def test_nothing_is_compared_where_rows_cannot_be_held_out():
     # No variance, and two different rows that are in one fold.
-    fills = (fill for fill in range(1, 99) if np.ptp(row_folds([[0.0, 0.0], [fill, 0.0]])) == 0)
+    fills = (
+        fill for fill in range(1, 99) if np.ptp(row_folds(np.array([[0.0, 0.0], [fill, 0.0]]))) == 0
+    )
     for fill in (0, next(fills)):
         X = np.zeros((60, 2))
         X[::4, 0] = fill

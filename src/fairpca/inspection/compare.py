@@ -45,8 +45,8 @@ from fairpca.validation import (
     import_pandas,
 )
 
-_FEWEST_ROWS = 20
-"""Rows below which a group has no interval: folds of fewer than four say little of their spread."""
+_FEWEST_ROWS = 30
+"""Rows below which a group has no interval: folds of fewer than six say little of their spread."""
 
 _SOLVER = ExactSolver(gap=1e-2, n_starts=2)
 """Finds the fair subspaces of folds: so near the best that the rest is far below the noise."""
@@ -70,7 +70,7 @@ class HeldOutEstimate:
         The estimates.
     low, high : arrays of shape (m, k)
         Intervals that hold for all groups of a method together with about 95 % confidence; nan
-        for groups with fewer than 20 rows.
+        for groups with fewer than 30 rows.
     error : array of shape (m, k)
         Standard errors of the estimates.
 
@@ -121,10 +121,12 @@ class Verdict:
         that a group loses with this PCA and with fair PCA; `significant`, the groups with a clear
         disparity with PCA; `unfairest`, the group with the largest estimate, that and its interval;
         `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
-        lost with PCA and with fair PCA; `possible`, the same group as `unfairest` and the interval
-        of the change of its share lost with fair PCA, or None where fewer than two groups have
-        one; `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair
-        PCA; `not_judged`, the groups without an interval.
+        lost with PCA and with fair PCA; `possible`, the group with the largest disparity, or if
+        only others may gain much the one that may most, and the interval of the change of its
+        share lost with fair PCA, or None where fewer than two groups have one;
+        `largest_disparity`, `largest_share` and `total_lost`, with PCA and with fair PCA;
+        `one_more`, the largest disparity with PCA and with one more component, or None;
+        `not_judged`, the groups without an interval.
     decimals : int
         Of the per cents in the sentences.
 
@@ -168,16 +170,26 @@ class Verdict:
         trade = (
             f"helps {self._named(numbers['helped'])} and costs {costs or 'no group clearly'}. The "
             f"largest disparity goes from {self._both('largest_disparity', ' to ')} % of a group's "
-            f"variance, the total loss from {self._both('total_lost', ' to ')} % of all variance."
+            f"variance, the largest share lost from {self._both('largest_share', ' to ')} %, the "
+            f"total loss from {self._both('total_lost', ' to ')} % of all variance."
         )
+        one_more = numbers["one_more"]
+        if one_more is not None and one_more[1] < one_more[0]:
+            another = (
+                f" PCA with {_components(numbers['n_components'] + 1)} lowers the largest "
+                f"disparity from {self._both('one_more', ' to ')} % of a group's variance."
+            )
+        else:
+            another = ""
         r, and_costs = _components(numbers["n_components"]), f" and costs {costs}" if costs else ""
         text = {
             "one group": "There is one group only: use PCA.",
             "no difference": f"Use PCA: no group has a clear disparity on held-out rows{largest}.",
-            "no gain": f"Use PCA: {disparate}fair PCA with {r} helps no group clearly{and_costs}.",
+            "no gain": f"Use PCA: {disparate}fair PCA with {r} does not clearly help any "
+            f"group{and_costs}.{another}",
             "unclear": f"The rows do not show whether fair PCA with {r} helps{perhaps}."
             f"{f' It costs {costs}.' if costs else ''}",
-            "more components": f"{serves} If it has to be {r}: fair PCA {trade}",
+            "more components": f"{serves} If you must keep {r}: fair PCA {trade}",
             "gain": f"Use fair PCA: it {trade}",
             "trade": f"Fair PCA {trade}",
         }[self.kind]
@@ -204,9 +216,9 @@ class Verdict:
                 "with fair PCA."
             )
         return (
-            f"PCA with {_components(more)} serves no group worse than fair PCA with "
-            f"{numbers['n_components']}, up to one standard error (the largest share that a group "
-            f"loses: {self._both('worst_lost', ' instead of ')} %)."
+            f"PCA with {_components(more)} serves every group at least as well as fair PCA with "
+            f"{numbers['n_components']} (the largest share that a group loses: "
+            f"{self._both('worst_lost', ' instead of ')} %)."
         )
 
     def _both(self, name: str, between: str) -> str:
@@ -348,15 +360,19 @@ class Comparison(Printed):
         clear, few = self.clear_change, np.isnan(self.change.low[fair])
         helped, hurt = (self._moved(clear[fair] == sign, 0, fair) for sign in (-1, 1))
         significant = self.disparity.low[0] > NO_CHANGE
-        # Whom PCA with more components serves worse than fair PCA, by more than a standard error.
-        worse = self.beyond_fair.value - self.beyond_fair.error > NO_CHANGE
+        # Whom PCA with more components serves worse than fair PCA, by the estimates.
+        worse = self.beyond_fair.value > NO_CHANGE
         larger = range(1, self.methods.count("PCA"))
         more = min(larger, key=lambda j: int(worse[j].sum()), default=None)
         worse_with_more = [] if more is None else self._moved(worse[more], fair, more)
         # Nobody can gain more than what is lost.
         gains = np.where(few, 0.0, np.clip(-self.change.low[fair], 0.0, shares[0]))
         judged, worst = int((~few).sum()), int(self.largest_disparity_group[0])
-        ends = float(self.change.low[fair, worst]), float(self.change.high[fair, worst])
+        possible = gains > _MATTERS * shares[0] + NO_CHANGE
+        # The worst-off group, unless it is another's gain that cannot be ruled out.
+        open_group = int(gains.argmax()) if possible.any() and not possible[worst] else worst
+        change = [float(end[fair, open_group]) for end in (self.change.low, self.change.high)]
+        ends = np.clip(change, -shares[0, open_group], 1.0 - shares[0, open_group]).tolist()
         estimate = [float(part[0]) for part in self.disparity.of(self.largest_disparity_group)]
         there = estimate[0] > NO_CHANGE and not few[worst]
         if len(self.labels) == 1:
@@ -364,7 +380,7 @@ class Comparison(Printed):
         elif helped:
             serves_all = more is not None and not worse_with_more
             kind = "more components" if serves_all else "trade" if hurt else "gain"
-        elif judged < 2 or (gains > _MATTERS * shares[0] + NO_CHANGE).any():
+        elif judged < 2 or possible.any():
             kind = "unclear"
         elif hurt or significant.any():
             kind = "no gain"
@@ -380,7 +396,9 @@ class Comparison(Printed):
             "unfairest": (self.groups[worst], *estimate) if there else None,
             "helped": helped,
             "hurt": hurt,
-            "possible": (self.groups[worst], *ends) if judged > 1 else None,
+            "possible": (self.groups[open_group], *ends) if judged > 1 else None,
+            "largest_share": tuple(self.worst_lost[[0, fair]].tolist()),
+            "one_more": tuple(self.largest_disparity[[0, 1]].tolist()) if more else None,
             "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
             "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
             "not_judged": self._texts(few),
@@ -576,8 +594,8 @@ def compare(
 
     1. *one group*: there is a single group.
     2. *more components*: fair PCA clearly helps some groups, but PCA with one or two more
-       components serves each group as well: it loses no more than with fair PCA, by the estimates
-       and up to one standard error.
+       components serves each group at least as well: none loses more than with fair PCA, by the
+       estimates.
     3. *trade*: it clearly helps some groups and clearly costs others.
     4. *gain*: it clearly helps some groups and clearly costs none.
     5. *unclear*: fewer than two groups have intervals, or by these it could lower what some group

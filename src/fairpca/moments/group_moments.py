@@ -226,7 +226,7 @@ class GroupMoments:
         missing_labels : {"error", "group", "drop"}, default="error"
             Whether missing sensitive features are an error, a group of their own, or left out.
         folds : bool or "needed", default=False
-            Whether each group is kept in five parts, which the default criterion of `FairPCA`
+            Whether each group is kept by fold too, which the default criterion of `FairPCA`
             needs where groups are small: a row's part depends on its values alone, and is the last
             in a label. "needed" leaves large groups whole, which is not for moments that are to be
             added.

@@ -40,7 +40,7 @@ def read_embeddings(
     missing_labels : {"error", "group", "drop"}, default="error"
         As for `FairPCA`.
     folds : bool, default=False
-        Whether each group is kept in five parts, which the default criterion of `FairPCA` needs
+        Whether each group is kept by fold too, which the default criterion of `FairPCA` needs
         where groups are small.
 
     Returns

@@ -61,7 +61,7 @@ def read_moments(
         Whether missing sensitive features are an error or a group of their own, or their rows are
         left out, with a warning.
     folds : bool, default=False
-        Whether each group is kept in five parts, which the default criterion of `FairPCA`
+        Whether each group is kept by fold too, which the default criterion of `FairPCA`
         needs where groups are small.
     checkpoint : str or Path, default=None
         A file of moments to keep what has been read of several files, written at least every few
