@@ -161,7 +161,7 @@ def adult(found: dict[str, Array]) -> Any:
     ax.set_yticks(places, names)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.5, len(order) - 0.5)
-    ax.set_xlabel("variance of held-out people that is lost with five components, %")
+    ax.set_xlabel("variance of held-out people that is lost, %")
     ax.grid(axis="x", color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

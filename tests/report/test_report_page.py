@@ -248,12 +248,12 @@ def test_printed_page_has_no_controls(browser, path):
 def test_hostile_names_are_only_text(browser, tmp_path, labels):
     rng = np.random.default_rng(1)
     d = len(HOSTILE)
-    X = rng.normal(size=(160, d)) * np.linspace(3.0, 1.0, d)
-    X[:80] = X[:80, ::-1]
+    X = rng.normal(size=(800, d)) * np.linspace(3.0, 1.0, d)
+    X[:400] = X[:400, ::-1]
     X = pd.DataFrame(X, columns=list(HOSTILE))
     made = report(
         X,
-        sensitive_features=np.repeat(np.array(labels, dtype=object), 40),
+        sensitive_features=np.repeat(np.array(labels, dtype=object), 200),
         n_components=2,
         n_points=3,
         n_resamples=10,
