@@ -226,6 +226,12 @@ def test_words_when_every_group_is_worse_off():
     assert numbers_in(recorded(str(poor), "Every group is worse off"))[:2] == [2.0, 3.0]
 
 
+def test_numbers_above_one_have_no_power_of_ten():
+    assert [rounded(x, 2, up=True) for x in (39.9, 99.5, 100.2)] == ["40", "100", "110"]
+    assert [rounded(x, 2, up=False) for x in (30.0001, 3.456)] == ["30", "3.4"]
+    assert rounded(1.01e-9, 2, up=True) == "1.1e-9"
+
+
 def test_a_number_that_has_few_digits_is_not_rounded():
     for up in (False, True):
         assert [rounded(x, 6, up=up) for x in (0.1, 0.3, 12.5)] == ["0.1", "0.3", "12.5"]

@@ -202,3 +202,14 @@ def test_balanced_beside_a_column_that_dwarfs_the_others():
         assert certificate.status == "optimal"
         values.append(certificate.value)
     np.testing.assert_allclose(values[1], values[0], rtol=1e-5)
+
+
+def test_a_criterion_with_a_parameter_of_its_own_is_approached_as_before():
+    class Named(MinMax):
+        def __init__(self, note, measure="disparity", max_extra_loss=None):
+            super().__init__(measure, max_extra_loss)
+            self.note = note
+
+    assert Named("x").is_approached
+    assert not Named("x", max_extra_loss=0.1).is_approached
+    assert not MinMax("share_lost").is_approached

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from inspect import signature
+from inspect import Parameter, signature
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -250,8 +250,12 @@ class Criterion(BaseEstimator, ABC):
         """Whether published methods that have a criterion of their own come near this one."""
         if not self.has_rivals:
             return False
-        chosen, usual = self.get_params(), type(self)().get_params()
-        return all(chosen[name] == usual[name] for name in usual if name != "tolerance")
+        usual = {p.name: p.default for p in signature(type(self)).parameters.values()}
+        return all(
+            value == usual[name] or usual[name] is Parameter.empty
+            for name, value in self.get_params().items()
+            if name != "tolerance"
+        )
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""

@@ -393,10 +393,9 @@ class GroupTable(Printed):
     def _held_out_sentence(self) -> list[str]:
         """What holds on held-out rows for the group that is worst off with PCA there."""
         found = self.held_out
-        if found is None:
+        if found is None or not (whole := float(found.weight @ self.variance)):
             return []
         worst = int(found.pca_disparity.argmax())
-        whole = float(found.weight @ self.variance)
         pca, fair = (
             [formatted(100.0 * share, _PERCENT) for share in (self.share_of(loss)[worst], total)]
             for loss in (found.pca_loss, found.loss)

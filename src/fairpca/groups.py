@@ -115,7 +115,11 @@ def sorted_labels(labels: Iterable[Hashable]) -> Labels:
         values = [(p == MISSING, kind, p) for kind, p in zip(kinds, parts, strict=True)]
         return not any(others), others, values
 
-    return tuple(sorted(labels, key=place))
+    labels = list(labels)
+    try:
+        return tuple(sorted(labels, key=place))
+    except TypeError:  # of one type, and without an order
+        return tuple(sorted(labels, key=lambda label: (type(label).__name__, str(label))))
 
 
 def n_partitions(labels: Iterable[Hashable]) -> int:
@@ -481,6 +485,9 @@ def _columns(given: Any) -> list[tuple[Any, Any]]:
                 "data frame column."
             )
         values = np.asarray(values, dtype=object)  # so that each label stays what it is
+        if any(hasattr(label, "item") for label in values.flat):  # numbers of NumPy and PyTorch
+            plain = [x.item() if hasattr(x, "item") else x for x in values.flat]
+            values = np.array([*plain, None], dtype=object)[:-1].reshape(values.shape)
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(values)
         values = np.array(values.data, dtype=object)

@@ -2,6 +2,8 @@
 
 import datetime
 import unicodedata
+from datetime import date
+from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ from fairpca import AtMost, FairnessWarning, GroupMoments, Problem
 from fairpca.groups import MISSING, encode_groups, sorted_labels
 from fairpca.text import label_text
 
+from devices import import_torch
 from texts import refused, warned
 
 pytestmark = [pytest.mark.contract, pytest.mark.untraced]  # labels of pandas, Polars and NumPy
@@ -452,3 +455,19 @@ def test_names_that_differ_in_case_or_spaces_are_named():
     assert len(labels) == 3
     assert len(caught) == 1
     encode({"sex": ["f", "m"], "mark": ["F", "A"]}, 2)  # in different columns: no warning
+
+
+def test_lists_of_array_scalars_are_lists_of_numbers():
+    codes = np.arange(60) % 2
+    for labels in ([np.array(code) for code in codes], list(codes.astype(np.int8))):
+        assert encode_groups(labels, 60).labels == (0, 1)
+    dates = list(np.array(["2020-01-01", "2021-01-01"], "M8[D]")[codes])
+    assert encode_groups(dates, 60).labels == (date(2020, 1, 1), date(2021, 1, 1))
+    torch = import_torch()
+    assert encode_groups([torch.tensor(int(code)) for code in codes], 60).labels == (0, 1)
+
+
+def test_labels_without_an_order_are_sorted_by_their_text():
+    kind = Enum("kind", "b a")
+    labels = [list(kind)[code] for code in np.arange(60) % 2]
+    assert encode_groups(labels, 60).labels == (kind.a, kind.b)

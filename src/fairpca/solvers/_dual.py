@@ -38,6 +38,10 @@ VALUE_ROUNDING = 1e-15
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
+_EXPENSIVE_FIRST_MU, _EXPENSIVE_MU_FACTOR = 0.008, 0.05
+"""The same in many dimensions, if there are bounds: a larger mu occupies more eigenvectors, each of
+which costs, and smaller steps take a fifth more evaluations."""
+
 _SLACK = 0.1
 """Share of the gap that is small enough that the dual may leave: in many dimensions a sixth of the
 evaluations are those after that."""
@@ -194,7 +198,8 @@ class _DualAscent:
 
     def follow(self, mu: float, limit: float) -> None:
         """Let mu fall by a factor at a time; all mu here are relative to `mu_unit`: section 7."""
-        unit, z, factor = mu_unit(self.forms), self.domain.start, _MU_FACTOR
+        unit, z = mu_unit(self.forms), self.domain.start
+        factor = _EXPENSIVE_MU_FACTOR if self.forms.d > EXPENSIVE else _MU_FACTOR
         known: list[tuple[Array, float]] = []
         while True:
             z, converged = self.newton(self._extrapolate(known, z, mu, unit), mu * unit, limit)
@@ -389,9 +394,11 @@ def solve_dual(
         # without bound may have grown too far in the last.
         jumps = last is None or last.is_tied or goal.minimises_loss
         start = near if last is None or jumps else last.weights
-        usual = _FIRST_MU if start is None else WARM_MU
-        mu = usual if first_mu is None else first_mu
         domain = goal.domain(start, unit=mu_unit(forms))
+        usual = _FIRST_MU if start is None else WARM_MU
+        if start is None and forms.d > EXPENSIVE and domain.bounded:
+            usual = _EXPENSIVE_FIRST_MU
+        mu = usual if first_mu is None else first_mu
         last = maximise_dual(forms, domain, limit, first_mu=mu, effort=space.effort)
         return last
 

@@ -286,8 +286,8 @@ class CsvFile:
             )
         if self._rules.encoding == "utf-8" and (b"\0" in head or head.startswith(_NO_TEXT)):
             raise TableError(
-                "It is no text in UTF-8, but seems to be a spreadsheet or another file with a "
-                "wrong suffix",
+                "It is no text in UTF-8: it may be a spreadsheet or another file with a wrong "
+                "suffix, text in UTF-16, or have damaged cells (NUL characters)",
                 "save it as CSV (UTF-8), or give it the right suffix",
             )
         text = head.decode(self._rules.encoding, "replace")
