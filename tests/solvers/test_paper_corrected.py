@@ -65,8 +65,9 @@ def test_the_direction_vanishes_with_the_line_search_and_not_with_the_printed_st
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         searched, printed = (
-            ParetoDescent.as_printed(max_iter=300, **step).solve(problem).history["runs"][0]
-            for step in ({"step": "equation 16"}, {})
+            ParetoDescent.as_printed(**step).solve(problem).history["runs"][0]
+            # How many steps it takes is decided by rounding: from 86 to more than 500.
+            for step in ({"step": "equation 16", "max_iter": 2000}, {"max_iter": 300})
         )
     assert searched.stationary
     assert searched.norms[-1] == 0.0

@@ -202,7 +202,9 @@ class _DualAscent:
         factor = _EXPENSIVE_MU_FACTOR if self.forms.d > EXPENSIVE else _MU_FACTOR
         known: list[tuple[Array, float]] = []
         while True:
-            z, converged = self.newton(self._extrapolate(known, z, mu, unit), mu * unit, limit)
+            if self.forms.d > EXPENSIVE:  # with few columns it takes more than it saves, and digits
+                z = self._extrapolate(known, z, mu, unit)
+            z, converged = self.newton(z, mu * unit, limit)
             if self.best > limit or self.effort.is_over():
                 return
             if converged:
