@@ -301,10 +301,9 @@ def test_the_demo_prints_both_tables_and_certificates_and_writes_reports(tmp_pat
         scaler = make_column_transformer((StandardScaler(), numbers), remainder="passthrough")
         X = scaler.fit_transform(people)
         fair = fairpca.FairPCA(5, criterion="minmax").fit(X, sensitive_features=groups)
-        # By race the verdict on held-out rows is to use PCA, so no other subspace is shown.
         table = replace(fair.group_table_, name="min-max")
         for text in (piped(table), fair.certificate_.sentences()[0]):
-            assert (text in out) == (sensitive == "sex")
+            assert text in out
         command = re.search(rf"\$ (.*fairpca report .*--sensitive {sensitive} .*)", out)[1]
         assert command.endswith(str(reports[sensitive]))
         assert f"\nReport: {reports[sensitive]}\n" in out

@@ -637,11 +637,11 @@ def compare(
     fair PCA, 2 components: 75.1% lost
     min-max PCA, 2 components: 75.2% lost
     >>> print(found.verdict)
-    PCA with 3 components serves no group worse than fair PCA with 2, up to one standard error (the
-    largest share that a group loses: 67.5 instead of 77.9 %). If it has to be 2 components: fair
-    PCA helps 'Female' (71.9 → 70.2 % lost) and costs 'Male' (76.5 → 77.9 % lost). The largest
-    disparity goes from 4.5 to 2.8 % of a group's variance, the total loss from 74.8 to 75.1 % of
-    all variance.
+    PCA with 3 components serves every group at least as well as fair PCA with 2 (the largest share
+    that a group loses: 67.5 instead of 77.9 %). If you must keep 2 components: fair PCA helps
+    'Female' (71.9 → 70.2 % lost) and costs 'Male' (76.5 → 77.9 % lost). The largest disparity goes
+    from 4.5 to 2.8 % of a group's variance, the largest share lost from 76.5 to 77.9 %, the total
+    loss from 74.8 to 75.1 % of all variance.
     """
     check_whole_number("n_components", n_components)
     check_choice("groups", groups, GROUPINGS[:-1])

@@ -597,11 +597,11 @@ def report(
     Ordinary PCA with 5 dimensions loses 50.3 % of the variance of “Female” and 43.4 % of that of
     “Male”, on rows held out of the fit. “Female” loses 9.9 points more than with a PCA of its own
     (95 % interval 7.5 to 12.3).
-    Is fair PCA needed? PCA with 6 components serves no group worse than fair PCA with 5, up to one
-    standard error (the largest share that a group loses: 44.3 instead of 46.9 %). If it has to be 5
-    components: fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost).
-    The largest disparity goes from 9.9 to 4.9 % of a group's variance, the total loss from 45.8 to
-    46.3 % of all variance.
+    Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with 5
+    (the largest share that a group loses: 44.3 instead of 46.9 %). If you must keep 5 components:
+    fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost). The largest
+    disparity goes from 9.9 to 4.9 % of a group's variance, the largest share lost from 50.3 to
+    46.9 %, the total loss from 45.8 to 46.3 % of all variance.
     With ordinary PCA of this data, grouped by “sex”, the group “Female” loses 9.62 % of its
     variance more than it must, the group “Male” 0.7 %.
     With min-max PCA of 5 dimensions the largest disparity is 4.4 % of the variance of “Female”,
