@@ -29,7 +29,7 @@ def largest_measures(matrices: Array, constants: Array, bases: Array) -> Array:
 
 
 def attack(matrices: Array, constants: Array, starts: Array, n_steps: int) -> Array:
-    """The least largest measure on the way from each start; (len(starts),).
+    """The smallest largest measure on the way from each start; (len(starts),).
 
     Each step follows the gradient of the measures, weighted by a softmax that becomes sharper, in
     the tangent space of the Stiefel manifold, and orthonormalises.

@@ -29,9 +29,10 @@ N_FOLDS = 5
 """Folds that `compare` judges methods on."""
 
 MOST_FOLDS, _FEW_COLUMNS = 10, 120
-"""Up to so many columns, rows are divided into ten folds, two of which make one of `N_FOLDS`: what
-the default criterion learns from held-out rows then depends half as much on which rows happen to be
-held out together. Twenty are hardly better. With more columns ten would take too long."""
+"""Up to this number of columns, rows are divided into ten folds, which pair up to those of
+`N_FOLDS`: what the default criterion learns from held-out rows then depends half as much on which
+rows happen to be held out together. Twenty are hardly better. With more columns ten would take too
+long."""
 
 _LARGE = 200
 """Rows for each column from which a group's covariance is known so well that its rows need not be

@@ -49,7 +49,7 @@ _SURELY_FAIR = 0.5
 
 FEW_STARTS = 5
 """Starts where one that is nearly the best is known: beside the neighbours on a front, for the
-least loss at the smallest spread, and for the least largest measure beside an equal solution."""
+least loss at the smallest spread, and for min-max beside an equal solution."""
 
 _EDGE_ROOM = 1000.0
 """Negligible spreads of room that the first of these starts is found with."""
@@ -485,7 +485,7 @@ class ExactRun:
             return found
         positive = (self.problem.affine.weights + certificate.multipliers > 0).all()
         if certificate.status == "optimal" and positive:
-            # Then the weights are also a proof for the least largest measure: nothing to gain.
+            # Then the weights are also a proof for the smallest largest measure: nothing to gain.
             return found
         better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
