@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -108,18 +108,18 @@ def sorted_labels(labels: Iterable[Hashable]) -> Labels:
     by the second, and so on; groups of one column alone come before them, column by column.
     """
 
-    def place(label: Any) -> tuple[Any, ...]:
+    def place(label: Any, of: Callable[[Any], Any] = lambda part: part) -> tuple[Any, ...]:
         parts = label if isinstance(label, tuple) else (label,)
         others = [part == ALL for part in parts]
         kinds = ["" if isinstance(p, _NUMBERS) else type(p).__name__ for p in parts]
-        values = [(p == MISSING, kind, p) for kind, p in zip(kinds, parts, strict=True)]
+        values = [(p == MISSING, kind, of(p)) for kind, p in zip(kinds, parts, strict=True)]
         return not any(others), others, values
 
     labels = list(labels)
     try:
         return tuple(sorted(labels, key=place))
-    except TypeError:  # of one type, and without an order
-        return tuple(sorted(labels, key=lambda label: (type(label).__name__, str(label))))
+    except TypeError:  # of a type without an order
+        return tuple(sorted(labels, key=lambda label: place(label, str)))
 
 
 def n_partitions(labels: Iterable[Hashable]) -> int:

@@ -471,3 +471,6 @@ def test_labels_without_an_order_are_sorted_by_their_text():
     kind = Enum("kind", "b a")
     labels = [list(kind)[code] for code in np.arange(60) % 2]
     assert encode_groups(labels, 60).labels == (kind.a, kind.b)
+    labels[-1] = None
+    grouped = encode_groups(labels, 60, missing_labels="group")
+    assert grouped.labels == (kind.a, kind.b, MISSING)

@@ -45,8 +45,8 @@ class FoldProblems:
     """The parts of groups that lie in one fold each, and what is found without each fold.
 
     Large groups are in all training rows and judged by all their rows, as their in-sample
-    losses are nearly right, unless `hold_out_large` is set. With `n_folds`, folds are joined until
-    so few are left.
+    losses are nearly right, unless `hold_out_large` is set. With `n_folds`, folds are joined into
+    this number of them.
 
     Rows are judged over the whole weight of their group, unless losses are sums. They are measured
     from the mean of the training rows; with groups that are centred each on its own mean, from that
@@ -122,12 +122,12 @@ class FoldProblems:
     def training_cells(self, fold: int) -> GroupMoments:
         """The moments by group and fold of all rows but those of a fold, divided as they were."""
         cells = self._divided
-        kept = np.flatnonzero(_fewer(groups_of_parts(cells.labels)[2], self._n_folds) != fold)
+        kept = np.flatnonzero(_joined_folds(cells, self._n_folds) != fold)
         labels = [cells.labels[i] for i in kept]
         return cells.united(labels, np.eye(len(cells.labels), dtype=bool)[kept])
 
-    def in_fewer(self, n_folds: int) -> FoldProblems:
-        """The same with folds joined until so few are left."""
+    def with_fewer_folds(self, n_folds: int) -> FoldProblems:
+        """The same with folds joined into this number of them."""
         return FoldProblems(self._divided, self._groups, self._problem, n_folds=n_folds)
 
     @property
@@ -281,15 +281,16 @@ class FoldProblems:
         return np.asarray(sums.reshape(n_folds, k) / per)
 
 
-def _fewer(folds: NDArray[np.intp], n_folds: int | None) -> NDArray[np.intp]:
-    """The folds that rows of these are in where so few are left."""
+def _joined_folds(cells: GroupMoments, n_folds: int | None) -> NDArray[np.intp]:
+    """The fold of each part where folds are joined into this number of them; (n_parts,)."""
+    folds = groups_of_parts(cells.labels)[2]
     return folds if n_folds is None else np.where(folds < 0, folds, folds % n_folds)
 
 
 def _joined(cells: GroupMoments, n_folds: int | None, *, join_large: bool) -> GroupMoments:
     """The same moments in fewer folds, and large groups whole, if they were divided or not."""
     _, group_of, folds = groups_of_parts(cells.labels)
-    joined = _fewer(folds, n_folds)
+    joined = _joined_folds(cells, n_folds)
     if join_large:
         squares = cells.weight**2 / cells.effective_count
         effective = np.bincount(group_of, cells.weight) ** 2 / np.bincount(group_of, squares)

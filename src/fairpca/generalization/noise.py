@@ -174,7 +174,7 @@ class SamplingNoise:
         if not problem.is_expensive and (
             _turn(bases, solution.basis) > _TIED + _turn(folds.pca_bases, problem.pca_basis)
         ):
-            folds = folds.in_fewer(N_FOLDS)
+            folds = folds.with_fewer_folds(N_FOLDS)
             temperature = solution.certificate.temperature
             bases = [self._solved(folds.training(fold), temperature) for fold in folds.numbers]
             pca_losses = (folds.traces - folds.kept(folds.pca_bases)).sum(axis=0)
