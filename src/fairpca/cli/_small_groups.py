@@ -64,10 +64,10 @@ class Regrouping:
 
 
 def regroup(table: Table, asked: TableOptions, default: str) -> Regrouping:
-    """Check the labels of a table, and have it leave out rows without one where that is chosen.
+    """Check the labels of a table, and leave out rows without one where that is chosen.
 
     Raises TableError for rows without a label, too many numbers as labels, and small groups, unless
-    it was chosen what becomes of these; `default` is where nothing was.
+    a treatment was chosen for these; `default` is used where none was.
     """
     names, missing_labels, min_rows = asked.sensitive, asked.missing_labels, asked.min_rows
     small_groups = asked.small_groups or default

@@ -5,8 +5,8 @@ damage. The header has the shapes of the arrays under ``arrays``, in their order
 the library that wrote the file under ``fairpca``. The numbers of each array follow, 8 bytes each.
 
 A file is read as if its writer meant harm: nothing is evaluated, and nothing is taken in but the
-file itself and its header as Python's objects, whose size is limited. Each refusal is a clause that
-says which part cannot be, and why.
+file itself and its header as Python's objects, whose size is limited. Each refusal is a clause
+that names the invalid part and the reason.
 
 A schema says what a file holds, and by it a file is written and checked. It is a dictionary: names
 of entries, in the order of reading, and what they are. That is a `Values` for an array, a
@@ -56,7 +56,7 @@ _MISFIT = (
 
 
 class UnfitError(ValueError):
-    """A part of a file cannot be what it should be; the message is a clause that says why."""
+    """A part of a file is invalid; the message is a clause with the reason."""
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def word(*known: str) -> Entry:
 
 @dataclass(frozen=True)
 class Texts:
-    """A list of texts, as many as an axis is long, if one is given."""
+    """A list of texts, of the length of an axis if one is given."""
 
     axis: str = ""
     different: bool = True

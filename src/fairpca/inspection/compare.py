@@ -46,7 +46,7 @@ from fairpca.validation import (
 )
 
 _FEWEST_ROWS = 30
-"""Rows below which a group has no interval: folds of fewer than six say little of their spread."""
+"""Rows below which a group has no interval: folds of fewer than six show their spread poorly."""
 
 _SOLVER = ExactSolver(gap=1e-2, n_starts=2)
 """Finds the fair subspaces of folds: so near the best that the rest is far below the noise."""
@@ -280,7 +280,7 @@ class Comparison(Printed):
     group_names : tuple of str or None
         Names of the sensitive columns, if they are known.
     notes : tuple of str
-        What else a reader should know, such as that one column has most of the variance.
+        Further notes, such as that one column has most of the variance.
 
     See Also
     --------

@@ -44,7 +44,7 @@ measured from a bad place. The relative error of a variance is a few times this 
 rounding unit, some 1e-10 at most."""
 
 _SAMPLED = 256
-"""Rows that tell whether to sum them as they are."""
+"""Rows of the sample by which it is decided whether to shift the others."""
 
 _OFTEN = 0.1
 """Share of the rows that have an entry in a column from which it is multiplied as a dense one; and

@@ -250,7 +250,7 @@ class ColumnSummary:
         ]
 
     def refusal(self) -> TableError | None:
-        """What is said of the column if it cannot be meant as it is."""
+        """The reason and the remedy if the column looks like a mistake."""
         name, rules, n_present = self.name, self.rules, self.n_rows - self.n_missing
         as_text, as_number = name in rules.as_text, name in rules.as_number
         if _UNNAMED.fullmatch(name) and not as_text and not as_number:

@@ -403,7 +403,7 @@ class PreparationLearner:
     used : list of str
         The columns that enter, which each batch needs.
     notes : dict
-        What a person should know of each of them, once the preparation is learned.
+        Notes on each of them, once the preparation is learned.
     """
 
     def __init__(self, names: Sequence[str], rules: ColumnRules) -> None:
@@ -468,7 +468,7 @@ class PreparationLearner:
         return Preparation(columns, mean, scale, self._ignored, tuple(rules.sensitive))
 
     def _numbers(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
-        """What becomes of a column of numbers, with its mean and variance."""
+        """How a column of numbers is used, with its mean and variance."""
         self.notes[summary.name] = summary.note_on_numbers()
         # The mean of equal numbers is not off by rounding; means that are filled in add nothing to
         # the squares, and are of enough rows, so that they are not the value of one person.
@@ -480,7 +480,7 @@ class PreparationLearner:
         return column, np.array([mean]), np.array([variance])
 
     def _texts(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
-        """What becomes of a column of text, with the means and variances of its 0/1 columns."""
+        """How a column of text is used, with the means and variances of its 0/1 columns."""
         found, fill = Counter(summary.texts), None
         rare = [text for text, count in found.items() if count < self._rules.min_rows]
         if self._rules.impute:
